@@ -244,16 +244,17 @@ def test_a_sheet_is_chosen_by_its_name(capsys):
     assert main(["studio", "--sheet", "Data", "--no-browser"]) == 1
 
 
-def test_a_row_that_may_be_a_title_is_said(capsys):
+def test_a_title_above_the_header_of_a_sheet_is_passed_over(capsys):
     table = numbers(40)
     table.to_excel("t.xlsx", index=False, startrow=2)
     pd.DataFrame({"a": [1.0, 2.0]}).to_excel("plain.xlsx")  # the names of rows have none
     book = pd.read_excel("t.xlsx", header=None)
     book.iloc[0, 0] = "Sensor report 2024"
     book.to_excel("t.xlsx", index=False, header=False)
-    said = "The first row has only one cell, 'Sensor report 2024': if it is a title, remove it."
+    said = "'Sensor report 2024' above the columns is taken for a title: row 3 has their names."
     notes = []
-    read_table("t.xlsx", notes.append)
+    frame = read_table("t.xlsx", notes.append)
+    assert list(frame.columns) == list(table.columns)
     assert notes == [said]
     read_table("plain.xlsx", notes.append)
     assert notes == [said]

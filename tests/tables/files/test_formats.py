@@ -204,3 +204,20 @@ def test_a_packed_file_has_a_bound(monkeypatch):
     monkeypatch.setattr(formats, "_MOST_UNPACKED", 1000)
     with pytest.raises(ValueError, match="larger than 1,000 bytes when unpacked"):
         read_bytes(content, "t.csv.gz")
+
+
+def test_an_excel_file_with_a_title_finds_its_header_with_one_note(tmp_path):
+    path = tmp_path / "t.xlsx"
+    FRAME.to_excel(path, index=False, startrow=2)
+    import openpyxl
+
+    book = openpyxl.load_workbook(path)
+    book.active["A1"] = "Ward report, March"
+    book.save(path)
+    notes = []
+    frame, cells = read_bytes(path.read_bytes(), "t.xlsx", notes.append)
+    pd.testing.assert_frame_equal(frame.astype(FRAME.dtypes), FRAME)
+    assert cells()["ward"].tolist() == ["north", "south", ""]
+    assert notes == [
+        "'Ward report, March' above the columns is taken for a title: row 3 has their names."
+    ]

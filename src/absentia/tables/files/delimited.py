@@ -14,9 +14,8 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR
+from absentia.tables.columns.numerals import number_of
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _MARKS = (
 )
 #: The line that Excel reads first, and writes nowhere.
 _EXCEL_LINE = re.compile(r'^"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
-_TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 #: A cell that may have a decimal comma, where commas separate the cells.
 _QUOTED_COMMA = re.compile(r'"[^",\n]*\d,\d[^",\n]*"')
 #: Missing values of pandas, and the question mark of old data sets.
@@ -54,54 +54,29 @@ _MISSING = (
     *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>"),
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"),
 )
-#: Warnings go to the thread that began to record them last, so one thread reads at a time.
-_recording = RLock()
-hold_during_forks(_recording)
+#: The csv module has one limit of the length of values for all threads.
+_limit_of_csv = RLock()
+hold_during_forks(_limit_of_csv)
 
 
 def read_delimited(content: bytes, source: str, note: Note = lambda text: None) -> pd.DataFrame:
     """Read the bytes of a delimited text, whatever its encoding and its separator.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8, UTF-16 or UTF-32 with a byte order mark, UTF-8 or Latin-1 without. A first line
-        ``sep=;``, as Excel reads it, names the separator; otherwise it is the commonest of comma,
-        semicolon, tab and bar in the header (in a tie the one that fits the lines below).
-    source : str
-        Its name in messages.
-    note : callable
-        Called with a sentence about names that come more than once, about rows with fewer values
-        than there are names, and about a first row that may be a title.
+    UTF-8, UTF-16 and UTF-32 with a byte order mark, UTF-8 or Latin-1 without. A first line
+    ``sep=;``, as Excel reads it, names the separator; otherwise it is the commonest of comma,
+    semicolon, tab and bar in the header (in a tie the one that fits the lines below). A title above
+    the header is passed over. ``note`` is called with sentences on what the reader decided.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Names of columns have no blanks around them. ``attrs["separator"]`` is the separator of the
-        values: a semicolon is evidence of decimal commas, where columns show none.
-
-    Examples
-    --------
-    >>> from absentia.tables.files.delimited import read_delimited
-    >>> read_delimited("sep=;\\na;b\\n1;2,5\\n".encode("utf-16"), "my.csv").to_dict("list")
-    {'a': [1], 'b': ['2,5']}
+    Names of columns have no blanks around them. ``attrs["separator"]`` is the separator of the
+    values: a semicolon is evidence of decimal commas, where columns show none.
     """
-    text, separator = _text_of(content, source)
-    title = title_of(_first_rows(text))
-    try:
-        frame = read_csv(text, source=source, sep=separator, note=note)
-    except ValueError as error:
-        if not title:
-            raise
-        advice = f"If its first row, {title!r}, is a title, remove it."
-        raise ValueError(f"{error} {advice}") from error
-    note_title(title, note)
+    text, separator = _text_of(content, source, note)
+    frame = read_csv(text, source=source, sep=separator, note=note)
     if not len(frame):
         raise ValueError(f"{source} has a header but no rows.")
     if not frame.shape[1]:
         raise ValueError(f"{source} contains only separators: no column names and no values.")
-    note_repeated(_records(text, separator, 0)[0], frame, note)
-    frame = _with_doubtful_points(frame, text, separator)
+    note_repeated(_cells(text, separator, header=None, nrows=1).iloc[0], frame, note)
     frame.columns = stripped_names(frame)
     frame.attrs[SEPARATOR] = separator
     return frame
@@ -112,12 +87,6 @@ def cells_as_written(content: bytes, source: str, columns: Sequence[str]) -> pd.
 
     For writing them again: a number that is read may have lost digits or zeros, and the words
     ``NA`` and ``None`` are read as missing.
-
-    Examples
-    --------
-    >>> from absentia.tables.files.delimited import cells_as_written
-    >>> cells_as_written(b"zip,n\\n00123,NA\\n,1.10\\n", "my.csv", ["zip", "n"]).to_dict("list")
-    {'zip': ['00123', ''], 'n': ['NA', '1.10']}
     """
     cells = _cells(*_text_of(content, source))
     cells.columns = stripped_names(cells)
@@ -143,73 +112,52 @@ def note_repeated(header: Iterable[object], frame: pd.DataFrame, note: Note) -> 
             note(f"The column name {name!r} {said}.")
 
 
-def title_of(rows: Sequence[Sequence[str]]) -> str:
-    """Return a possible title above the header: the only cell of a row above a row of several.
+def header_row(rows: Sequence[Sequence[str]], note: Note) -> int:
+    """Return the place of the header: below a title, which is the only cell of a row above it.
 
-    Examples
-    --------
-    >>> title_of([["Report of plant 7", ""], ["", ""], ["x", "y"]])
-    'Report of plant 7'
-    >>> title_of([["", "x"], ["0", "1.5"]])  # the names of rows have none
-    ''
+    A row is a header if it has several cells and none of them is a number.
     """
     places = [[k for k, cell in enumerate(row) if cell.strip()] for row in rows]
-    nothing: list[int] = []
-    above, below, *_ = [*(place for place in places if place), nothing, nothing]
-    if len(above) != 1 or len(below) < 2 or (above[0] > 0 and len(below) == 2):
-        return ""
-    return next(cell.strip() for row in rows for cell in row if cell.strip())
-
-
-def note_title(title: str, note: Note) -> None:
-    """Note that the first row may be a title."""
-    if title:
+    filled = [k for k, place in enumerate(places) if place]
+    first = next((k for k in filled if len(places[k]) > 1), 0)
+    above = [k for k in filled if k < first]
+    if not above:
+        return 0
+    if places[above[0]][0] > 0 and len(places[first]) == 2:
+        return 0  # the names of rows have no name
+    title = rows[above[0]][places[above[0]][0]].strip()
+    if any(np.isfinite(number_of(rows[first][k].strip())) for k in places[first]):
         note(f"The first row has only one cell, {title!r}: if it is a title, remove it.")
-
-
-def _with_doubtful_points(frame: pd.DataFrame, text: str, separator: str) -> pd.DataFrame:
-    """Return the frame with numbers such as "1.410" as they are written, if they may be thousands.
-
-    That is in files that commas do not separate, and in others with decimal commas. A float would
-    have forgotten that "1.410" has three digits behind its point: the table as a whole decides.
-    """
-    numbers = frame.select_dtypes("float64")
-    doubtful = [name for name in numbers if _may_group_thousands(numbers[name].to_numpy())]
-    if not doubtful or (separator == "," and not _QUOTED_COMMA.search(text)):
-        return frame
-    written = _cells(text, separator, usecols=doubtful)
-    for name in doubtful:
-        cells = written[name].where(frame[name].notna(), None)
-        column = Column(cells)
-        if column.shown_sign == "," or column.in_doubt:
-            frame[name] = cells
-    return frame
-
-
-def _may_group_thousands(values: np.ndarray) -> bool:
-    """Return whether floats may have been written as "1.410": at most three decimals, 1 to 999."""
-    known = np.abs(values[np.isfinite(values)])
-    grouped = (known >= 1.0) & (known < 1000.0) & (np.round(known, 3) == known)
-    return bool((grouped | (known == 0.0)).all())
+        return 0
+    note(f"{title!r} above the columns is taken for a title: row {first + 1} has their names.")
+    return first
 
 
 def _cells(text: str, separator: str, **how: Any) -> pd.DataFrame:
     """Return a delimited text with the text of each cell."""
+    return _parsed(text, separator, dtype=str, keep_default_na=False, **how)
+
+
+def _parsed(text: str, separator: str, **how: Any) -> pd.DataFrame:
     import pandas as pd
 
-    how |= {"sep": separator, "skipinitialspace": True, "index_col": False}
-    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
-        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, **how)
+    # Without index_col=False pandas takes the first values of rows that are longer than the header
+    # (by separators at the end, of which it warns) for names of rows, and moves all others.
+    how = {"sep": separator, "skipinitialspace": True, "index_col": False, **how}
+    with hidden_warnings(category=pd.errors.ParserWarning):
+        return pd.read_csv(io.StringIO(text), **how)
 
 
-def _text_of(content: bytes, source: str) -> tuple[str, str]:
-    """Return the text without Excel's line, and the separator."""
+def _text_of(content: bytes, source: str, note: Note = lambda text: None) -> tuple[str, str]:
+    """Return the text from its header on, and the separator."""
     text = _decoded(content, source)
     if not text.strip():
         raise ValueError(f"{source} is empty.")
     named = _EXCEL_LINE.match(text)
     if named:
         text = text[named.end() :]
+    for _ in range(header_row(_first_rows(text), note)):
+        text = text[_LINE_END.search(text).end() :]  # type: ignore[union-attr]
     return text, (named and named[1]) or _separator_of(text)
 
 
@@ -238,7 +186,7 @@ def _separator_of(text: str) -> str:
     the one that comes more often outside of parentheses.
     """
     lines = _first_lines(text.lstrip())
-    header, *rows = (re.sub(r'"[^"]*"', "", line) for line in lines)
+    header, *rows = (re.sub(r'"[^"]*"', "", line) for line in lines if line)
     names = re.sub(r"\([^()]*\)", "", header)
 
     def rank(separator: str) -> tuple[int, int, int]:
@@ -250,13 +198,13 @@ def _separator_of(text: str) -> str:
 
 
 def _first_lines(text: str) -> list[str]:
-    return re.split(r"[\r\n]+", text, maxsplit=_FIRST_LINES)[:_FIRST_LINES]
+    return _LINE_END.split(text, maxsplit=_FIRST_LINES)[:_FIRST_LINES]
 
 
 def _first_rows(text: str) -> list[list[str]]:
     """Return the cells of the first lines, whatever separates them."""
     quoted, marks = re.compile(r'"([^"]*)"'), re.compile(f"[{_SEPARATORS}]")
-    lines = _first_lines(text.lstrip("\r\n"))
+    lines = _first_lines(text)
     plain = (quoted.sub(lambda found: marks.sub(" ", found[1]), line) for line in lines)
     return [marks.split(line) for line in plain]
 
@@ -276,133 +224,119 @@ def read_csv(
     left out in the middle looks the same.
     """
     pd = optional_import("pandas", "tables", "Reading a table")
-    how: dict[str, Any] = {"sep": sep, "na_values": ["?"], "skipinitialspace": True}
-    how["low_memory"] = False
+    what = ""
     try:
-        with _recording, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", pd.errors.ParserWarning)
-            # Without this, pandas takes the first values of rows that are longer than the header
-            # for names of rows, and moves all others.
-            frame = pd.read_csv(io.StringIO(text), index_col=False, **how)
+        frame = _parsed(text, sep, na_values=["?"], low_memory=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         what = str(error).strip()
-        if too_long := _TOO_LONG.search(what):
-            expected, line, found = too_long.groups()
-            what = f"line {line} has {found} values, but those before it have {expected}"
-        elif "EOF inside string" in what:  # the last row has swallowed the others
-            ends = [0, 0, *(line for line, _, _ in _records(text, sep)[1])]
-            what = f'a quote (") in the row that begins in line {ends[-2] + 1} is never closed'
-        raise ValueError(f"{source} cannot be read as CSV: {what}.") from error
-    if caught:
-        moved = pd.read_csv(io.StringIO(text), **how)
-        n_more = moved.index.nlevels
-        if moved.reset_index().iloc[:, -n_more:].notna().any(axis=None):
-            raise ValueError(
-                f"The header of {source} has {counted(moved.shape[1], 'name')}, but its rows have "
-                f"{moved.shape[1] + n_more} values: name every column."
-            )
-    n_names = _names_beside_missing(text, sep)
-    if n_names:
-        raise ValueError(
-            f"The header of {source} has {counted(n_names, 'name')}, but its rows have "
-            f"{n_names + 1} values, the last of them missing: name every column."
-        )
-    if len(frame) and frame.iloc[:, -1].isna().any():
-        _note_short_rows(text, sep, source, note)
-    frame = _with_exact_integers(frame, text, how)
+    if what or '"' in text or len({line.count(sep) for line in _LINE_END.split(text) if line}) > 1:
+        records = _records(text, sep)
+        if "EOF inside string" in what:  # the last row has swallowed the others
+            begins = records[-2].line + 1 if len(records) > 1 else 1
+            what = f'a quote (") in the row that begins in line {begins} is never closed'
+        else:
+            _check_lengths(records, source, note)
+    if what:
+        raise ValueError(f"{source} cannot be read as CSV: {what}.")
+    frame = _with_texts(frame, text, sep)
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
 
 
-def _with_exact_integers(frame: pd.DataFrame, text: str, how: dict[str, Any]) -> pd.DataFrame:
-    """Return the frame with whole numbers beyond 2^53 as they are written.
+class _Record(NamedTuple):
+    """The last line of a row, its number of values, and that up to the last which is not empty."""
 
-    Beside a missing value pandas reads whole numbers as floating point, in which neighbours beyond
-    2^53 are the same number: codes of 16 digits and more.
-    """
-    import pandas as pd
-
-    numbers = frame.select_dtypes("float64")
-    rounded = [name for name in numbers if (numbers[name].abs() >= 2**53).any()]
-    # From 2^63 on pandas takes them for text beside a missing value, and that for text as well.
-    texts = frame.select_dtypes(["object", "string"])
-    rounded += [name for name in texts if texts[name].isin(_MISSING).any()]
-    if not rounded:
-        return frame
-    with _recording, hidden_warnings(category=pd.errors.ParserWarning):  # separators at the end
-        as_text = dict.fromkeys(rounded, str)
-        written = pd.read_csv(io.StringIO(text), index_col=False, dtype=as_text, **how)
-    for name in rounded:
-        if name in texts:
-            frame[name] = written[name]
-            continue
-        with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
-            integers = [None if pd.isna(cell) else int(cell) for cell in written[name]]
-            frame[name] = pd.array(integers, dtype="Int64")
-    return frame
+    line: int
+    size: int
+    n_filled: int
 
 
-def _names_beside_missing(text: str, sep: str) -> int:
-    """Return the number of names if rows have one value more that is written, else 0.
-
-    pandas drops a last value without a name in silence where it is missing in all rows: an empty
-    cell after the last separator, which is none, but also ``NA``.
-    """
-    header, first = _records(text, sep, 1)
-    if len(first) < 2 or first[1][1] != len(header) + 1:
-        return 0
-    for _, n_values, has_last in _records(text, sep)[1][1:]:
-        if n_values != len(header) + 1:
-            return 0
-        if has_last:
-            return len(header)
-    return 0
-
-
-def _note_short_rows(text: str, sep: str, source: str, note: Note) -> None:
-    """Note rows with fewer values than names, and the line where the first of them ends.
-
-    Where most rows are short by the same number the header has names too many, and it is unknown
-    which: a ValueError.
-    """
-    header, records = _records(text, sep)
-    n_names = len(header)
-    while n_names and not header[n_names - 1].strip():  # separators at the end
-        n_names -= 1
-    lacking = [(line, n_names - n_values) for line, n_values, _ in records[1:]]
-    short = [line for line, n_lacking in lacking if n_lacking > 0]
-    if not short:
-        return
-    usual, n_rows = Counter(n for _, n in lacking if n > 0).most_common(1)[0]
-    if 2 * n_rows > len(lacking):
-        raise ValueError(
-            f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
-            f"{len(lacking)} rows have {n_names - usual} values: remove the names that "
-            "have no values, or write a separator for each empty cell."
-        )
-    have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
-    note(
-        f"{have} fewer values than {source} has columns (the first in line {short[0]}): the last "
-        "columns count as missing there. If another value is missing, write its separator."
-    )
-
-
-def _records(
-    text: str, sep: str, most: int | None = None
-) -> tuple[list[str], list[tuple[int, int, bool]]]:
-    """Return the header and, of each record, its last line, its size and if its last value is.
-
-    Empty lines are no records; ``most`` is the number of records below the header to read.
-    """
-    with _recording:
+def _records(text: str, sep: str) -> list[_Record]:
+    """Return the records of a text, without empty lines; the first is the header."""
+    found = []
+    with _limit_of_csv:
         before = csv.field_size_limit(2**31 - 1)
         try:
             lines = io.StringIO(text, newline=None)
             reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
-            records = (row for row in reader if row and (len(row) > 1 or row[0].strip()))
-            header = next(records, [])
-            found = ((reader.line_num, len(row), bool(row[-1].strip())) for row in records)
-            top = [(reader.line_num, len(header), True)] if header else []
-            return header, top + list(islice(found, most))
+            for row in reader:
+                n_filled = next((k for k in range(len(row), 0, -1) if row[k - 1].strip()), 0)
+                if len(row) > 1 or n_filled:
+                    found.append(_Record(reader.line_num, len(row), n_filled))
         finally:
             csv.field_size_limit(before)
+    return found
+
+
+def _check_lengths(records: list[_Record], source: str, note: Note) -> None:
+    """Raise ValueError where rows do not fit the header, and note rows that are short.
+
+    Where most rows are short by the same number the header has names too many, and it is unknown
+    which.
+    """
+    (_, _, n_names), *rows = records or [_Record(0, 0, 0)]
+    longest = max((row.n_filled for row in rows), default=0)
+    if longest > n_names:
+        if rows[0].size > n_names:
+            raise ValueError(
+                f"The header of {source} has {counted(n_names, 'name')}, but its rows have "
+                f"{longest} values: name every column."
+            )
+        line, _, n_values = next(row for row in rows if row.n_filled > n_names)
+        raise ValueError(
+            f"{source} cannot be read as CSV: line {line} has {n_values} values, but those before "
+            f"it have {n_names}."
+        )
+    short = [row for row in rows if row.size < n_names]
+    if not short:
+        return
+    usual, n_rows = Counter(row.size for row in short).most_common(1)[0]
+    if 2 * n_rows > len(rows):
+        raise ValueError(
+            f"The header of {source} has {counted(n_names, 'name')}, but {n_rows} of its "
+            f"{len(rows)} rows have {usual} values: remove the names that have no values, or write "
+            "a separator for each empty cell."
+        )
+    have = "1 row has" if len(short) == 1 else f"{len(short)} rows have"
+    note(
+        f"{have} fewer values than {source} has columns (the first in line {short[0].line}): the "
+        "last columns count as missing there. If another value is missing, write its separator."
+    )
+
+
+def _with_texts(frame: pd.DataFrame, text: str, sep: str) -> pd.DataFrame:
+    """Return the frame with the text of cells where a float has forgotten what was written.
+
+    Such as "1.410", which has three digits behind its point: in files that commas do not separate,
+    and in others with decimal commas, it may be a thousand, and the table as a whole decides. And
+    whole numbers beyond 2^53 beside a missing value: in floating point neighbours are the same, and
+    from 2^63 on pandas takes both for text.
+    """
+    import pandas as pd
+
+    floats, texts = frame.select_dtypes("float64"), frame.select_dtypes(["object", "string"])
+    rounded = [name for name in floats if (floats[name].abs() >= 2**53).any()]
+    grouped = [name for name in floats if _may_group_thousands(floats[name].to_numpy())]
+    if sep == "," and not _QUOTED_COMMA.search(text):
+        grouped = []
+    missed = [name for name in texts if texts[name].isin(_MISSING).any()]
+    if not (rounded or grouped or missed):
+        return frame
+    cells = _cells(text, sep, usecols=[*rounded, *grouped, *missed])
+    for name in cells:
+        written = cells[name].where(~cells[name].isin(_MISSING), None)
+        column = Column(written)
+        if name in missed or (name in grouped and (column.shown_sign == "," or column.in_doubt)):
+            frame[name] = written
+        elif name in rounded:
+            with suppress(ValueError, OverflowError):  # 1e300, or more digits than 64 bits have
+                whole = [None if pd.isna(cell) else int(cell) for cell in written]
+                frame[name] = pd.array(whole, dtype="Int64")
+    return frame
+
+
+def _may_group_thousands(values: np.ndarray) -> bool:
+    """Return whether floats may have been written as "1.410": at most three decimals, 1 to 999."""
+    known = np.abs(values[np.isfinite(values)])
+    grouped = (known >= 1.0) & (known < 1000.0) & (np.round(known, 3) == known)
+    return bool((grouped | (known == 0.0)).all())

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from absentia.optional_imports import optional_import
 from absentia.tables.phrases import listed
@@ -43,22 +43,9 @@ def read_bytes(
 ) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
     """Return the content of a file as a pandas frame, and a function that returns its cells.
 
-    Parameters
-    ----------
-    content : bytes
-    name : str
-        The name of the file, whose ending is its format; CSV without an ending.
-    note : callable
-        Called with a sentence about anything that was not read, or was read otherwise.
-    sheet : str, optional
-        Which sheet of an Excel file; by default the first.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    cells : callable
-        Returns the same columns with cells as they are written: those of text are text, Parquet
-        and Arrow files and dates of Excel have the values of the frame.
+    The ending of the name is the format; CSV without an ending. ``note`` is called with sentences
+    on what was read otherwise than written. The cells are the same columns as they are written:
+    those of text are text, Parquet and Arrow files and dates of Excel have the values of the frame.
     """
     from absentia.tables.files.delimited import cells_as_written, read_delimited, stripped_names
 
@@ -67,17 +54,16 @@ def read_bytes(
         raise ValueError(f"{name} has no sheets: --sheet is for Excel files.")
     if ending.endswith((*_PARQUET, *_ARROW)):
         frame = _read_columns(content, name, "Parquet" if ending.endswith(_PARQUET) else "Arrow")
-    elif ending.endswith(_EXCEL):
-        frame = _read_excel(content, name, note, sheet)
-    elif ending.endswith(_TEXT) or "." not in ending:
+        frame.columns = stripped_names(frame)
+        return frame, lambda: frame
+    if ending.endswith(_EXCEL):
+        return _read_excel(content, name, note, sheet)
+    if ending.endswith(_TEXT) or "." not in ending:
         text = unpacked(content, name)
         frame = read_delimited(text, name, note)
         return frame, lambda: cells_as_written(text, name, list(frame.columns))
-    else:
-        old = " Save it as .xlsx or .csv first." if ending.endswith((".xls", ".ods")) else ""
-        raise ValueError(f"{name} is not a known kind of file; expected {KNOWN} or .xlsx.{old}")
-    frame.columns = stripped_names(frame)
-    return frame, lambda: _excel_cells(content, frame, sheet) if ending.endswith(_EXCEL) else frame
+    old = " Save it as .xlsx or .csv first." if ending.endswith((".xls", ".ods")) else ""
+    raise ValueError(f"{name} is not a known kind of file; expected {KNOWN} or .xlsx.{old}")
 
 
 def unpacked(content: bytes, name: str) -> bytes:
@@ -113,19 +99,22 @@ def _read_columns(content: bytes, name: str, kind: str) -> pd.DataFrame:
 
 def _read_excel(
     content: bytes, source: str, note: Callable[[str], None], sheet: str | None
-) -> pd.DataFrame:
-    from absentia.tables.files.delimited import note_repeated, note_title, title_of
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    from absentia.tables.files.delimited import header_row, note_repeated, stripped_names
 
     optional_import("openpyxl", "excel", "An Excel file", "save the table as CSV")
     import pandas as pd
 
+    how: dict[str, Any] = {"engine": "openpyxl"}
     try:
-        with pd.ExcelFile(io.BytesIO(content), engine="openpyxl") as book:
+        with pd.ExcelFile(io.BytesIO(content), **how) as book:
             names = [str(name) for name in book.sheet_names]
-            read = names[0] if sheet is None else sheet
+            read = how["sheet_name"] = names[0] if sheet is None else sheet
             if read in names:
-                frame = pd.read_excel(book, sheet_name=read, na_values=["?"])
                 rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
+                texts = rows.astype(object).where(rows.notna(), "").astype(str)
+                how["header"] = header_row(texts.to_numpy().tolist(), note)
+                frame = pd.read_excel(book, sheet_name=read, header=how["header"], na_values=["?"])
     except Exception as error:  # openpyxl raises what the parts of a broken archive raise
         raise ValueError(f"{source} cannot be read as Excel: {error}.") from error
     if read not in names:
@@ -133,24 +122,21 @@ def _read_excel(
     if not len(frame):
         first = f"The first sheet of {source}, {read!r},"
         raise ValueError(f"{first if sheet is None else f'The sheet {read!r}'} has no rows.")
-    note_repeated([name for name in rows.iloc[0] if not pd.isna(name)], frame, note)
-    cells = rows.astype(object).where(rows.notna(), "").astype(str)
-    note_title(title_of(cells.to_numpy().tolist()), note)
+    header = rows.iloc[how["header"]]
+    note_repeated(header[header.notna()], frame, note)
     if sheet is None and len(names) > 1:
         note(
             f"Only the first of {len(names)} sheets was read: {read}. Use --sheet to read another: "
             f"{listed(names[1:])}."
         )
-    return frame
+    frame.columns = stripped_names(frame)
 
+    def cells() -> pd.DataFrame:
+        written = pd.read_excel(io.BytesIO(content), dtype=object, na_filter=False, **how)
+        written.columns = frame.columns
+        return written.assign(**frame[list(frame.select_dtypes("datetime"))])
 
-def _excel_cells(content: bytes, frame: pd.DataFrame, sheet: str | None) -> pd.DataFrame:
-    import pandas as pd
-
-    how = {"sheet_name": sheet or 0, "engine": "openpyxl", "dtype": object, "na_filter": False}
-    cells = pd.read_excel(io.BytesIO(content), **how)
-    cells.columns = frame.columns
-    return cells.assign(**frame[list(frame.select_dtypes("datetime"))])
+    return frame, cells
 
 
 def write_table(frame: pd.DataFrame, target: str | os.PathLike[str]) -> None:
@@ -176,19 +162,6 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
 
     The draft is in a hidden folder with a unique name beside the file. A
     program that is killed while it writes leaves the file as it was, and that folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> page = Path(folder.name) / "page.html"
-    >>> with replaced(page) as draft:
-    ...     _ = draft.write_text("<p>Whole.</p>")
-    ...     page.exists()
-    False
-    >>> page.read_text()
-    '<p>Whole.</p>'
-    >>> folder.cleanup()
     """
     path = Path(output)
     if not path.parent.is_dir():
