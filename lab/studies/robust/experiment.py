@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -44,7 +43,6 @@ COLUMNS = (
     "C",
     "tau",
     "inaccurate",
-    "clarabel_seconds",
 )
 
 
@@ -126,7 +124,6 @@ def run_cell(cell: Cell, X: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
                 "C": machine.C,
                 "tau": getattr(machine, "tau", ""),
                 "inaccurate": len(caught),
-                "clarabel_seconds": _clarabel_seconds(machine, training, y_train, cell.run),
             }
         )
     return records
@@ -138,13 +135,6 @@ def _tuned(machine: RobustSVC, rows: np.ndarray, y: np.ndarray) -> RobustSVC:
         warnings.simplefilter("ignore", ConvergenceWarning)
         chosen = machine.set_params(tau="cv", tol=1e-4).fit(rows, y)
     return machine.set_params(tau=chosen.tau_, tol=1e-6)
-
-
-def _clarabel_seconds(machine: Any, X: np.ndarray, y: np.ndarray, run: int) -> float | str:
-    """Return how long the same machine takes with the general solver; in the first run only."""
-    if run > 0 or not isinstance(machine, RobustSVC):
-        return ""
-    return _fit_seconds(clone(machine).set_params(solver="clarabel"), X, y)
 
 
 def _fit_seconds(machine: Any, X: np.ndarray, y: np.ndarray) -> float:

@@ -33,15 +33,9 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "error": errors.mean(),
                 "standard_error": spread,
                 "median_fit_seconds": float(np.median([r["fit_seconds"] for r in mine])),
-                "clarabel_seconds": _median([r["clarabel_seconds"] for r in mine]),
             }
         )
     return out
-
-
-def _median(values: list[Any]) -> float | str:
-    numbers = [float(value) for value in values if value not in ("", None)]
-    return float(np.median(numbers)) if numbers else ""
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:

@@ -78,10 +78,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         variances, Eq. (6) and (7) of [Anderson2011]_. ``"spherical"``: rows are imputed by their
         conditional mean and every ``S_i`` is the identity, the setting of Shivaswamy and others
         (2006) as [Anderson2011]_ ran it.
-    solver : {"interior", "clarabel"}, default="interior"
-        ``"interior"``: an interior-point method made for this program, dense, with O(n^3) per step.
-        ``"clarabel"``: the general conic solver Clarabel, which comes with ``absentia[robust]``;
-        slower, an independent check of the other.
     tol : float, default=1e-6
         Tolerance on feasibility and duality gap.
     max_iter : int, default=200
@@ -127,8 +123,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     ------
     RuntimeError
         When the solver stops without a solution.
-    ImportError
-        For ``solver="clarabel"`` where it is not installed.
 
     Warns
     -----
@@ -138,9 +132,7 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     Notes
     -----
     A step of the solver multiplies and factorises matrices of n rows, O(n^3), and there are some
-    10 to 20; memory is O(n^2). Clarabel factorises a sparse system of n^2 cone entries instead; a
-    pair of complete rows has no variance and leaves no entry, and ``uncertainty="spherical"`` has a
-    single cone. More than two classes are separated one against the rest.
+    10 to 20; memory is O(n^2). More than two classes are separated one against the rest.
 
     Examples
     --------
@@ -156,7 +148,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         "C": POSITIVE,
         "tau": words("cv") | NOT_NEGATIVE,
         "uncertainty": words("kernel", "spherical"),
-        "solver": words("interior", "clarabel"),
         "tol": POSITIVE,
         "max_iter": COUNT,
     }
@@ -176,7 +167,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     taus: Sequence[float] = (0.0, 0.1, 0.3, 1.0)
     cv: Any = 5
     uncertainty: Literal["kernel", "spherical"] = "kernel"
-    solver: Literal["interior", "clarabel"] = "interior"
     tol: float = 1e-6
     max_iter: int = 200
     verbose: bool = False
@@ -253,7 +243,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
                 column[counting],
                 penalties[counting],
                 tau,
-                solver=self.solver,
                 tol=float(self.tol),
                 max_iter=self.max_iter,
                 verbose=self.verbose,

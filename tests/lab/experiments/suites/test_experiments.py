@@ -88,7 +88,6 @@ def test_the_papers_sizes():
 
 
 def test_robust_machines_have_a_cell(context):
-    pytest.importorskip("clarabel")
     protocol = PROTOCOLS["anderson"]
     cell = next(c for c in protocol.cells(context) if c.method == "robust")
     scores, facts = protocol.run(cell, context)
