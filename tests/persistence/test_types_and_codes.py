@@ -8,7 +8,8 @@ import pytest
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
-from absentia.predictions.row_formats import RowFormat, polars_type, require_type_name
+from absentia.predictions.row_formats import RowFormat
+from absentia.tables.stored_frames import StoredType
 
 
 @pytest.mark.parametrize(
@@ -17,29 +18,32 @@ from absentia.predictions.row_formats import RowFormat, polars_type, require_typ
         ("pandas", "datetime64[ns, dateutil//tmp/zone]"),
         ("pandas", "S15000000"),
         ("pandas", 1),
-        ("array", "S15000000"),
-        ("array", "float16"),
+        ("os", "path"),
         ("polars", 2),
         ("other", "float64"),
     ],
 )
 def test_types_that_nobody_should_look_up_are_refused(kind, dtype):
-    with pytest.raises(ValueError, match=r"RowFormat of|is not known"):
-        RowFormat(kind, () if kind == "array" else ("a",), (dtype,)).validate()
+    with pytest.raises(ValueError, match="is not known"):
+        StoredType(kind, dtype).validate()
+    with pytest.raises(ValueError, match=r"of another type|is not known"):
+        RowFormat("pandas", ("a",), (StoredType(kind, dtype),)).validate()
+    with pytest.raises(ValueError, match="RowFormat of"):
+        RowFormat(kind, ("a",)).validate()
 
 
 @pytest.mark.parametrize(
     "dtype", ["int8", "Float32", "category", "object", "double[pyarrow]", "datetime64[ns, UTC]"]
 )
 def test_types_of_columns_are_known(dtype):
-    require_type_name("pandas", dtype)
+    StoredType("pandas", dtype).validate()
 
 
 def test_polars_is_asked_for_types_only():
     polars = pytest.importorskip("polars")
-    assert polars_type("Int64") is polars.Int64
-    assert polars_type("read_csv") is None
-    assert polars_type("Datetime(time_unit='us')") is None
+    assert StoredType("polars", "Int64").dtype() == polars.Int64
+    assert StoredType("polars", "read_csv").dtype() is None
+    assert StoredType("polars", "Datetime(time_unit='us')").dtype() is None
 
 
 @pytest.mark.parametrize("code", [3, 5_000_000, -2])

@@ -81,34 +81,43 @@ def test_text_is_kept_as_an_array_without_objects():
     np.testing.assert_array_equal(kept.codes, [0, -1, 1, 0])
 
 
+def changed(value, path, new):
+    """Return a stored value with another part, such as ``values.codes``."""
+    name, _, rest = path.partition(".")
+    return replace(value, **{name: changed(getattr(value, name), rest, new) if rest else new})
+
+
 @pytest.mark.parametrize(
-    ("column", "change"),
+    ("column", "part", "value"),
     [
-        ("text", {"codes": np.array([0, -5, 1])}),
-        ("text", {"codes": np.array([0, 7, 1])}),
-        ("text", {"codes": np.array([0.0, 0.0, 1.0])}),
-        ("text", {"dtype": "no type"}),
-        ("text", {"kinds": ("code",)}),
-        ("text", {"parts": (np.arange(2),)}),
-        ("text", {"kinds": ()}),
-        ("ordered", {"codes": np.array([0, 3, 1])}),
-        ("ordered", {"categories": None}),
-        ("Int64", {"absent": np.zeros(2, dtype=bool)}),
-        ("Int64", {"values": np.zeros((3, 1))}),
-        ("float64", {"values": np.zeros(2)}),
-        ("float64", {"values": None}),
-        ("float64", {"values": np.zeros(3, dtype="M8[ns]")}),
-        ("float64", {"dtype": "S100000000"}),
-        ("float64", {"dtype": "datetime64[ns, dateutil//etc/localtime]"}),
-        ("float64", {"dtype": "datetime64[ns, Nowhere/City]"}),
-        ("text", {"dtype": "U20000000"}),
-        ("text", {"dtype": "Sparse[object]"}),
+        ("text", "values.codes", np.array([0, -5, 1])),
+        ("text", "values.codes", np.array([0, 7, 1])),
+        ("text", "values.codes", np.array([0.0, 0.0, 1.0])),
+        ("text", "values.kinds", ("code",)),
+        ("text", "values.parts", (np.arange(2),)),
+        ("text", "values.kinds", ()),
+        ("text", "values", np.zeros(3)),
+        ("text", "type.name", "no type"),
+        ("text", "type.name", "U20000000"),
+        ("text", "type.name", "Sparse[object]"),
+        ("text", "type", "object"),
+        ("ordered", "values", np.array([0, 3, 1])),
+        ("ordered", "type.levels", None),
+        ("ordered", "type.levels.values.codes", np.array([9, 9, 9])),
+        ("Int64", "absent", np.zeros(2, dtype=bool)),
+        ("Int64", "values", np.zeros((3, 1))),
+        ("float64", "values", np.zeros(2)),
+        ("float64", "values", None),
+        ("float64", "values", np.zeros(3, dtype="M8[ns]")),
+        ("float64", "type.name", "S100000000"),
+        ("float64", "type.name", "datetime64[ns, dateutil//etc/localtime]"),
+        ("float64", "type.name", "datetime64[ns, Nowhere/City]"),
     ],
 )
-def test_columns_that_do_not_fit_together_are_refused(column, change):
+def test_columns_that_do_not_fit_together_are_refused(column, part, value):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "c": COLUMNS[column]})
     kept = StoredFrame.of(frame)
     kept.validate()
     first, second = kept.columns
     with pytest.raises(ValueError, match=r"Stored|stored|type"):
-        replace(kept, columns=(first, replace(second, **change))).validate()
+        replace(kept, columns=(first, changed(second, part, value))).validate()

@@ -20,7 +20,8 @@ from absentia.decisions.trial_model import absent_cells, cells_of
 from absentia.parameters import RandomState, count_from, require
 from absentia.predictions.row_formats import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
-from absentia.tables.reading import is_frame, without_cells
+from absentia.tables.frames import without_cells
+from absentia.tables.reading import is_frame
 
 #: Pairs of this many columns are tried where no column lowers the loss alone.
 _BEAM = 8

@@ -29,7 +29,8 @@ from absentia.tables import (
     as_table,
     table_as,
 )
-from absentia.tables.reading import as_frame, is_frame, with_cells
+from absentia.tables.frames import with_cells
+from absentia.tables.reading import as_frame, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,8 @@ from absentia.tables import (
     table_as,
 )
 from absentia.tables.columns.guesses import read_columns
-from absentia.tables.reading import as_frame, holds_numbers_only, without_cells
+from absentia.tables.frames import holds_numbers_only, without_cells
+from absentia.tables.reading import as_frame
 from absentia.tables.rows import is_constant
 
 

@@ -59,7 +59,7 @@ class WrappedModel(Stored):
         """Wrap a model; one that was trained on a plain array gets plain arrays."""
         unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
         if unnamed and isinstance(trained_on, RowFormat):
-            trained_on = RowFormat("array", (), ("float64",))
+            trained_on = RowFormat("array")
         return cls(model, method, trained_on)
 
     def predict(self, rows: object) -> FloatArray:

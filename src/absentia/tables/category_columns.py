@@ -15,14 +15,7 @@ from absentia.tables.table import Table
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumns:
-    """Columns of a table that hold categories, and the values of these categories.
-
-    Attributes
-    ----------
-    columns : ndarray of int
-    values : list of ndarray
-        For each of them, ascending.
-    """
+    """Columns of a table that hold categories, and the values of these categories."""
 
     columns: IntArray
     values: list[FloatArray]
@@ -38,14 +31,7 @@ class CategoryColumns:
 
 
 def find_columns(categories: Any, rows: Rows) -> list[int]:
-    """Return the numbers of the columns that hold categories, ascending.
-
-    Parameters
-    ----------
-    categories : "auto" or list of int or str
-        "auto" are those that the table knows to be categories, which a list adds to.
-    rows : Table or Stream
-    """
+    """Return the numbers of the columns that hold categories, ascending."""
     if isinstance(categories, str) or not np.iterable(categories):
         if not (isinstance(categories, str) and categories == "auto"):
             raise ValueError(
@@ -82,14 +68,7 @@ def distinct_values(column: FloatArray) -> FloatArray:
 
 
 def codes_of_values(columns: FloatArray, values: Sequence[FloatArray]) -> IntArray:
-    """Return the place of each cell among the known values of its column (ascending), else -1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes_of_values(np.array([[3.0], [np.nan], [7.0], [4.0]]), [np.array([3.0, 7.0])]).ravel()
-    array([ 0, -1,  1, -1])
-    """
+    """Return the place of each cell among the known values of its column (ascending), else -1."""
     codes = np.full(columns.shape, -1, dtype=np.intp)
     for j, known in enumerate(values):
         places = np.minimum(np.searchsorted(known, columns[:, j]), len(known) - 1)

@@ -20,15 +20,7 @@ from absentia.tables.streams import Chunk, Outcome, PerRow, Stream, add
 
 
 class DaskStream(Stream):
-    """The partitions of a Dask array, with those of its targets and weights.
-
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_samples, n_features)
-    y, sample_weight : dask.array.Array or None
-        Cut at the same rows as ``X``.
-    column_names : list of str, optional
-    """
+    """The partitions of a Dask array, with those of its targets and weights."""
 
     def __init__(
         self,

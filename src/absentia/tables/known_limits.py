@@ -108,26 +108,6 @@ class KeepsLimits(TransformerMixin, TakesMissing):
     :class:`~sklearn.preprocessing.QuantileTransformer`. Tables without limits come back as the
     transformer returns them. While it is fitted, a value with limits counts as the middle of its
     interval, or as its only limit.
-
-    Parameters
-    ----------
-    transformer : transformer
-
-    Attributes
-    ----------
-    transformer_ : transformer
-        Fitted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from absentia import bounded
-    >>> from absentia.tables.known_limits import KeepsLimits
-    >>> rows = bounded([[0.0], [4.0], [np.nan]], upper=[[np.inf], [np.inf], [2.0]])
-    >>> scaled = KeepsLimits(StandardScaler()).fit_transform(rows)
-    >>> scaled.upper.ravel().round(2)
-    array([inf, inf,  0.])
     """
 
     transformer_: BaseEstimator

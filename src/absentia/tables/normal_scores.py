@@ -27,13 +27,7 @@ _END_KNOTS = 5
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve(Stored):
-    """An increasing, piecewise linear curve from values to scores, straight beyond its ends.
-
-    Attributes
-    ----------
-    values, scores : ndarray of shape (n_knots,)
-        Both strictly increasing, at least two knots.
-    """
+    """An increasing, piecewise linear curve from values to scores, straight beyond its ends."""
 
     values: FloatArray
     scores: FloatArray
@@ -235,23 +229,6 @@ class Margins(Stored):
     """Margins of a table: an increasing curve to normal scores per column, with exact inverse.
 
     A column with few different values has a straight line, to mean zero and deviation one.
-
-    Attributes
-    ----------
-    curves : tuple of ScoreCurve
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.tables import Table
-    >>> from absentia.tables.normal_scores import Margins
-    >>> rows = Table.of(np.exp(np.arange(12.0))[:, None])
-    >>> margins = Margins.of(rows)
-    >>> scores = margins.forward(rows.array)
-    >>> scores.ravel()[:3].round(2)
-    array([-1.73, -1.15, -0.81])
-    >>> margins.backward(scores).ravel()[:3].round(2)
-    array([1.  , 2.72, 7.39])
     """
 
     curves: tuple[ScoreCurve, ...]

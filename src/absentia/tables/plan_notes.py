@@ -57,11 +57,6 @@ def absent_names(found: list[str] | None, known: list[str] | None) -> list[str]:
     """Return the columns of training that a frame of numbers lacks, none if it is another frame.
 
     Columns in another order or of other names are left to scikit-learn's check, which refuses them.
-
-    Examples
-    --------
-    >>> absent_names(["a", "c"], ["a", "b", "c"]), absent_names(["c", "a"], ["a", "b", "c"])
-    (['b'], [])
     """
     if not found or not known or len(found) >= len(known):
         return []
@@ -210,7 +205,7 @@ def other_signs(
 
 def _signs_of_text(column: Column, reading: ColumnReading) -> list[str]:
     phrases, sign = [], reading.decimal
-    doubtful = in_doubt(column.distinct, beside_hundreds=False) if reading.typed else ""
+    doubtful = in_doubt(column.distinct) if reading.typed else ""
     if doubtful:
         phrases.append(f"{example(doubtful, sign)}, where training has numbers that are not text")
     known = bool(reading.shown) or sign == ","
@@ -250,16 +245,7 @@ def _day_first(column: Column, reading: ColumnReading) -> list[str]:
 
 
 def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:
-    """Return sentences on cells of a table that are not used, and on values far from training.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-    frame : pandas.DataFrame
-    source : str
-        The name of the table.
-    """
+    """Return sentences on cells of a table that are not used, and on values far from training."""
     columns, readings, separator = encoder.plan_.later(frame)
     absent = absent_columns(columns, readings)
     used = {n: r for n, r in readings.items() if not r.left_out and n in columns}

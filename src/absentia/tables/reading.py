@@ -41,38 +41,7 @@ _NUMBERS = (
 
 
 def as_table(X: TableLike, *, minimum_rows: int = 1) -> FloatArray:
-    """Return ``X`` as a two-dimensional float64 array with NaN where a value is missing.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Numbers; NaN, ``None``, ``pd.NA`` and masked entries are missing values. pandas and polars
-        frames with numeric or boolean columns are accepted.
-    minimum_rows : int, default=1
-        The smallest number of rows that makes sense to the caller.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        The caller's own memory where that is float64 already, so never write to it.
-
-    Raises
-    ------
-    TypeError
-        For sparse matrices, frames that are not collected, objects that are no numbers, and
-        column names of which only some are text.
-    ValueError
-        For infinities, text, dates and complex numbers (their columns are named where they have
-        names), duplicate column names, an empty table and anything that does not have two
-        dimensions.
-
-    Examples
-    --------
-    >>> from absentia.tables import as_table
-    >>> as_table([[1, None], [2, 3]])
-    array([[ 1., nan],
-           [ 2.,  3.]])
-    """
+    """Return ``X`` as a two-dimensional float64 array with NaN where a value is missing."""
     if issparse(X):
         raise TypeError(
             "Sparse data was passed, but dense data is required: zeros in a sparse matrix would be "
@@ -357,51 +326,3 @@ def as_frame(X: TableLike) -> pd.DataFrame:
             "them."
         )
     return frame
-
-
-def holds_numbers_only(frame: pd.DataFrame) -> bool:
-    """Return whether all columns of a pandas or polars frame are numeric."""
-    if type(frame).__module__.startswith("polars"):
-        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
-    return all(dtype.kind in "iufb" for dtype in frame.dtypes)
-
-
-def with_cells(frame: pd.DataFrame, values: np.ndarray, filled: BoolArray) -> pd.DataFrame:
-    """Return a pandas or polars frame with ``values`` in the cells that are ``filled``.
-
-    A column keeps its type where that can hold the values.
-    """
-    polars = type(frame).__module__.startswith("polars")
-    columns = {}
-    for j, name in enumerate(frame.columns):
-        column = frame[name]
-        if not filled[:, j].any():
-            columns[name] = column
-            continue
-        cells = list(column)
-        for row in np.flatnonzero(filled[:, j]):
-            cells[row] = values[row, j]
-        made = type(column)(cells) if polars else type(column)(cells, index=frame.index)
-        try:
-            same = made.cast(column.dtype) if polars else made.astype(column.dtype)
-            kept = (
-                same.null_count() == made.null_count()
-                if polars
-                else same.equals(made) or (same.isna().equals(made.isna()))
-            )
-            columns[name] = same if kept else made
-        except Exception:  # each library has its own errors for values that a type cannot hold
-            columns[name] = made
-    return type(frame)(columns)
-
-
-def without_cells(frame: pd.DataFrame, removed: BoolArray) -> pd.DataFrame:
-    """Return a pandas or polars frame with nothing in some of its cells."""
-    if type(frame).__module__.startswith("polars"):
-        columns = {
-            name: [None if gone else value for value, gone in zip(frame[name], mask, strict=True)]
-            for name, mask in zip(frame.columns, removed.T, strict=True)
-        }
-        return type(frame)(columns, schema=frame.schema)
-    whole = {name: float for name, dtype in frame.dtypes.items() if dtype.kind in "iub"}
-    return frame.astype(whole).mask(removed)

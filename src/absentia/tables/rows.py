@@ -115,14 +115,7 @@ _LARGEST_WEIGHT = 1e100
 
 
 def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
-    """Return finite weights, one per row and none negative; None where there are none.
-
-    Examples
-    --------
-    >>> from absentia.tables.rows import row_weights
-    >>> row_weights([1, 2], 2)
-    array([1., 2.])
-    """
+    """Return finite weights, one per row and none negative; None where there are none."""
     if sample_weight is None:
         return None
     with huge_weights_refused():
@@ -164,14 +157,6 @@ def is_constant(values: FloatArray) -> BoolArray:
     ``max - min <= 4 eps max|x|``. The standard deviation is no test: the mean of ``n`` times 0.1 is
     not 0.1, so that the deviation comes out as 1e-17 and not as zero, and a column that is divided
     by it has values of any size on other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.tables.rows import is_constant
-    >>> table = np.column_stack([np.full(10, 0.1), np.arange(10.0)])
-    >>> is_constant(table)
-    array([ True, False])
     """
     largest, smallest = np.fmax.reduce(values, axis=0), np.fmin.reduce(values, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -44,18 +44,7 @@ class Stored(ABC):
 
     @abstractmethod
     def validate(self) -> None:
-        """Raise ValueError unless the fields have the right types, shapes and ranges.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from absentia.beliefs import Prior
-        >>> Prior(np.ones(1), np.zeros((1, 2)), np.eye(3)[None]).validate()
-        Traceback (most recent call last):
-            ...
-        ValueError: Prior.covariances must be a float64 array of shape (1, 2, 2), found float64 \
-of shape (1, 3, 3).
-        """
+        """Raise ValueError unless the fields have the right types, shapes and ranges."""
 
     def ensure_valid(self) -> None:
         """Raise what :meth:`validate` raises, unless this value is known to be valid.
@@ -117,17 +106,7 @@ def frozen(array: np.ndarray) -> np.ndarray:
 def require_array(
     name: str, value: object, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
 ) -> None:
-    """Raise ValueError unless a value is an array of that type and shape; None fits any length.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> require_array("weights", np.zeros((2, 3)), np.float64, (None, 3))
-    >>> require_array("weights", np.zeros(3), np.float64, (4,))
-    Traceback (most recent call last):
-        ...
-    ValueError: weights must be a float64 array of shape (4,), found float64 of shape (3,).
-    """
+    """Raise ValueError unless a value is an array of that type and shape; None fits any length."""
     if isinstance(value, np.ndarray):
         fits = len(shape) == value.ndim and all(
             wanted is None or wanted == length

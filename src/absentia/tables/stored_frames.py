@@ -9,15 +9,17 @@ Cells of other kinds (lists, objects of a user's own) stay as they are; they ser
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.parameters import shown
 from absentia.tables.reading import BoolArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -38,26 +40,207 @@ _OBJECTS = re.compile(
     r"|period\[[A-Z]{1,3}(-[A-Z]{3})?\]"
     r"|Sparse\[(bool|u?int(8|16|32|64)|float(32|64)), (nan|False|True|0|0\.0)\]"
 )
+#: Names of polars' types; an attribute of another name may be anything.
+_POLARS_TYPES = frozenset(
+    [f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64, 128)]
+    + ["Boolean", "Categorical", "Date", "Datetime", "Decimal", "Duration", "Object", "String"]
+    + ["Time", "Utf8"]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCells(Stored):
+    """Text or Python's objects, each different one stored once.
+
+    ``codes`` say which of the different objects each row has; negative ones are markers of missing
+    values. ``parts`` are the different objects in the order of their codes, by ``kinds``: the name
+    of a type that is written as text (:func:`_spellings`), or ``"other"`` for objects as they are.
+    """
+
+    codes: IntArray
+    kinds: tuple[str, ...]
+    parts: tuple[np.ndarray, ...]
+
+    def validate(self) -> None:
+        """Raise ValueError unless every code has an object of a known kind."""
+        self._require_type("kinds", tuple)
+        self._require_type("parts", tuple)
+        if len(self.kinds) != len(self.parts):
+            raise ValueError("StoredCells must have one kind per part.")
+        for kind, part in zip(self.kinds, self.parts, strict=True):
+            if kind not in (*_spellings(), "other") or getattr(part, "ndim", 0) != 1:
+                raise ValueError(f"StoredCells of the kind {kind!r}.")
+            if part.dtype.kind != ("O" if kind == "other" else "U"):
+                raise ValueError(f"StoredCells of {part.dtype} for {kind}.")
+        _require_codes(self.codes, -len(_markers()), sum(map(len, self.parts)))
+
+    @classmethod
+    def of(cls, cells: Sequence[Any] | np.ndarray) -> StoredCells:
+        """Store objects of any kind."""
+        codes = np.empty(len(cells), dtype=np.intp)
+        found: dict[str, dict[Any, tuple[int, Any]]] = {}
+        kinds = []
+        for row, cell in enumerate(cells):
+            codes[row] = marker = _marker_of(cell)
+            kinds.append("" if marker < 0 else _kind_of(cell))
+            if kinds[-1]:
+                known = found.setdefault(kinds[-1], {})
+                codes[row] = known.setdefault(_key_of(cell), (len(known), cell))[0]
+        start, parts = 0, []
+        for kind, known in found.items():
+            codes[[own == kind for own in kinds]] += start
+            start += len(known)
+            write = _spellings()[kind][0] if kind != "other" else _same
+            part = _objects([write(cell) for _, cell in known.values()])
+            parts.append(part if kind == "other" else part.astype(np.str_))
+        return cls(codes, tuple(found), tuple(parts))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def cells(self) -> np.ndarray:
+        """Return the objects, shape (n_rows,)."""
+        cells: list[Any] = []
+        for kind, part in zip(self.kinds, self.parts, strict=True):
+            cells += map(_spellings()[kind][1] if kind != "other" else _same, part.tolist())
+        cells += reversed(_markers())  # negative codes count from the end
+        found: np.ndarray = _objects(cells)[self.codes]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class StoredType(Stored):
+    """The type of a column of pandas or polars, by its name and the levels of categories."""
+
+    library: str
+    name: str
+    levels: StoredColumn | None = None
+    ordered: bool = False
+
+    def validate(self) -> None:
+        """Raise ValueError for a name that is not in the known list.
+
+        Others are not looked up: a name can ask for gigabytes ("S100000000") or a file
+        ("dateutil/").
+        """
+        known = isinstance(self.name, str) and self.library == "polars"
+        if self.library == "pandas" and isinstance(self.name, str):
+            known = self.name == "category" or bool(
+                _NUMBERS.fullmatch(self.name) or _OBJECTS.fullmatch(self.name)
+            )
+        if not known:
+            raise ValueError(f"The type {shown(self.name)} of a column is not known.")
+        if self.levels is not None:
+            self._require_type("levels", StoredColumn)
+            self.levels.validate()
+        try:
+            self.dtype()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"A column of the type {self.name!r}: {error}") from error
+
+    @classmethod
+    def of(cls, dtype: Any, library: str) -> StoredType:
+        """Store a type; one that its name does not bring back is "object"."""
+        pandas = import_module("pandas")
+        name, levels = str(dtype), getattr(dtype, "categories", None)
+        stored = None if levels is None else StoredColumn.of(pandas.Series(list(levels)))
+        if library == "polars":
+            return cls(library, type(dtype).__name__, stored)
+        if isinstance(dtype, pandas.CategoricalDtype):
+            if levels is not None:
+                stored = StoredColumn.of(levels.to_series())
+            return cls(library, "category", stored, bool(dtype.ordered))
+        if isinstance(dtype, pandas.StringDtype) and dtype.na_value is pandas.NA:
+            name = f"string[{dtype.storage}]"
+        try:
+            same = pandas.api.types.pandas_dtype(name) == dtype
+        except TypeError:
+            same = False
+        return cls(library, name if same else "object")
+
+    def dtype(self) -> Any:
+        """Return the type; None for one of polars that needs arguments."""
+        library = import_module(self.library)
+        levels = None if self.levels is None else self.levels.series()
+        if self.library == "polars":
+            if self.name == "Enum" and levels is not None:
+                return library.Enum(levels.tolist())
+            return getattr(library, self.name)() if self.name in _POLARS_TYPES else None
+        if self.name == "category":
+            return library.CategoricalDtype(levels, bool(self.ordered))
+        return library.api.types.pandas_dtype(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredColumn(Stored):
+    """A column of pandas: numbers and dates, codes of categories, or cells.
+
+    Dates with a time zone are in universal time. ``absent`` has the missing values of types that do
+    not write them into the values; the code of a missing category is -1.
+    """
+
+    type: StoredType
+    values: np.ndarray | StoredCells
+    absent: BoolArray | None = None
+
+    def validate(self) -> None:
+        """Raise ValueError unless the type can be made from the values."""
+        self._require_type("type", StoredType)
+        self.type.validate()
+        if self.type.name == "category":
+            _require_codes(self.values, -1, len(self.type.levels or ()))
+            return
+        if isinstance(self.values, StoredCells) and not _NUMBERS.fullmatch(self.type.name):
+            self.values.validate()
+            return
+        dtype = self.type.dtype()
+        kind = "M" if getattr(dtype, "tz", None) else getattr(dtype, "numpy_dtype", dtype).kind
+        self._require_type("values", np.ndarray)
+        if self.values.ndim != 1 or self.values.dtype.kind != kind:  # type: ignore[union-attr]
+            raise ValueError(f"A stored column must have values of {dtype} in one dimension.")
+        if self.absent is not None:
+            self._require_array("absent", bool, (len(self),))
+
+    @classmethod
+    def of(cls, column: pd.Series) -> StoredColumn:
+        """Store a column."""
+        stored, dtype = StoredType.of(column.dtype, "pandas"), column.dtype
+        if stored.name == "category":
+            return cls(stored, column.cat.codes.to_numpy().astype(np.intp))
+        if not _NUMBERS.fullmatch(stored.name):
+            return cls(stored, StoredCells.of(column.to_numpy(dtype=object)))
+        if isinstance(dtype, np.dtype):
+            return cls(stored, column.to_numpy().copy())
+        if hasattr(dtype, "tz"):
+            return cls(stored, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().copy())
+        # Int64, Float32, boolean: an array of NumPy beside a mask.
+        inner = dtype.numpy_dtype
+        filled = column.to_numpy(dtype=inner, na_value=inner.type(0))
+        return cls(stored, filled, column.isna().to_numpy())
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def series(self) -> pd.Series:
+        """Return the column."""
+        import pandas as pd
+
+        dtype = self.type.dtype()
+        if isinstance(self.values, StoredCells):
+            return pd.Series(self.values.cells(), dtype=dtype)
+        if self.type.name == "category":
+            return pd.Series(pd.Categorical.from_codes(self.values, dtype=dtype))
+        if getattr(dtype, "tz", None) is not None:
+            return pd.Series(self.values).dt.tz_localize("UTC").astype(dtype)
+        column = pd.Series(pd.array(self.values, dtype=dtype))
+        if self.absent is not None:
+            column[self.absent] = pd.NA
+        return column
 
 
 @dataclass(frozen=True, eq=False)
 class StoredFrame(Stored):
-    """The columns of a pandas frame, without its index.
-
-    Attributes
-    ----------
-    names : tuple
-        The names of the columns.
-    columns : tuple of StoredColumn
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from absentia.tables.stored_frames import StoredFrame
-    >>> frame = pd.DataFrame({"town": ["Rome", None], "dose": ["<0.5", "2"]}, dtype=object)
-    >>> StoredFrame.of(frame).frame().equals(frame)
-    True
-    """
+    """The columns of a pandas frame and their names, without its index."""
 
     names: tuple[Any, ...]
     columns: tuple[StoredColumn, ...]
@@ -76,7 +259,7 @@ class StoredFrame(Stored):
     @classmethod
     def of(cls, frame: pd.DataFrame) -> StoredFrame:
         """Store the columns of a frame."""
-        columns = (_stored(frame.iloc[:, j]) for j in range(frame.shape[1]))
+        columns = (StoredColumn.of(frame.iloc[:, j]) for j in range(frame.shape[1]))
         return cls(tuple(frame.columns), tuple(columns))
 
     def frame(self) -> pd.DataFrame:
@@ -88,210 +271,23 @@ class StoredFrame(Stored):
         return made
 
 
-class StoredColumn(Stored):
-    """One column, from whose arrays the same column can be made."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    @abstractmethod
-    def series(self) -> pd.Series:
-        """Return the column."""
-
-
-@dataclass(frozen=True, eq=False)
-class _StoredNumbers(StoredColumn):
-    """Numbers, truth values, dates and durations, of NumPy's types or of those with ``pd.NA``.
-
-    ``dtype`` is the name of pandas' type; dates with a time zone are in universal time. ``absent``
-    has the missing values of types that do not write them into the values.
-    """
-
-    dtype: str
-    values: np.ndarray
-    absent: BoolArray | None
-
-    def validate(self) -> None:
-        """Raise ValueError unless the values are one array that the type can be made from."""
-        dtype = _require_dtype(self.dtype, _NUMBERS)
-        kind = "M" if getattr(dtype, "tz", None) else getattr(dtype, "numpy_dtype", dtype).kind
-        self._require_type("values", np.ndarray)
-        if self.values.ndim != 1 or self.values.dtype.kind != kind:
-            raise ValueError(f"A stored column must have values of {self.dtype} in one dimension.")
-        if self.absent is not None:
-            self._require_array("absent", bool, self.values.shape)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def series(self) -> pd.Series:
-        import pandas as pd
-
-        dtype = pd.api.types.pandas_dtype(self.dtype)
-        if getattr(dtype, "tz", None) is not None:
-            return pd.Series(self.values).dt.tz_localize("UTC").astype(dtype)
-        column = pd.Series(pd.array(self.values, dtype=dtype))
-        if self.absent is not None:
-            column[self.absent] = pd.NA
-        return column
-
-
-@dataclass(frozen=True, eq=False)
-class _StoredCategories(StoredColumn):
-    """A column of pandas' categorical type; the code of a missing value is -1."""
-
-    codes: IntArray
-    categories: StoredColumn
-    ordered: bool
-
-    def validate(self) -> None:
-        """Raise ValueError unless every code has a category."""
-        self._require_type("categories", StoredColumn)
-        self.categories.validate()
-        _require_codes(self.codes, -1, len(self.categories))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def series(self) -> pd.Series:
-        import pandas as pd
-
-        levels = pd.Index(self.categories.series())
-        made = pd.Categorical.from_codes(self.codes, categories=levels, ordered=bool(self.ordered))
-        return pd.Series(made)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredCells(StoredColumn):
-    """A column of text or of Python's objects, each different one stored once.
-
-    Attributes
-    ----------
-    dtype : str
-    codes : ndarray of int
-        Which of the different objects each row has; negative for the markers of missing values.
-    kinds : tuple of str
-        The kinds of the parts, see ``_SPELLINGS``; ``"other"`` for objects as they are.
-    parts : tuple of ndarray
-        The different objects in the order of their codes: text, or objects.
-    """
-
-    dtype: str
-    codes: IntArray
-    kinds: tuple[str, ...]
-    parts: tuple[np.ndarray, ...]
-
-    def validate(self) -> None:
-        """Raise ValueError unless every code has an object of a known kind."""
-        _require_dtype(self.dtype, _OBJECTS)
-        self._require_type("kinds", tuple)
-        self._require_type("parts", tuple)
-        if len(self.kinds) != len(self.parts):
-            raise ValueError("StoredCells must have one kind per part.")
-        for kind, part in zip(self.kinds, self.parts, strict=True):
-            if kind not in (*_SPELLINGS, "other") or getattr(part, "ndim", 0) != 1:
-                raise ValueError(f"StoredCells of the kind {kind!r}.")
-            if part.dtype.kind != ("O" if kind == "other" else "U"):
-                raise ValueError(f"StoredCells of {part.dtype} for {kind}.")
-        _require_codes(self.codes, -len(_markers()), sum(map(len, self.parts)))
-
-    @classmethod
-    def of(cls, cells: Sequence[Any] | np.ndarray, dtype: str = "object") -> StoredCells:
-        """Store objects of any kind."""
-        codes = np.empty(len(cells), dtype=np.intp)
-        found: dict[str, dict[Any, tuple[int, Any]]] = {}
-        kinds = []
-        for row, cell in enumerate(cells):
-            codes[row] = marker = _marker_of(cell)
-            kinds.append("" if marker < 0 else _kind_of(cell))
-            if kinds[-1]:
-                known = found.setdefault(kinds[-1], {})
-                codes[row] = known.setdefault(_key_of(cell), (len(known), cell))[0]
-        start, parts = 0, []
-        for kind, known in found.items():
-            codes[[own == kind for own in kinds]] += start
-            start += len(known)
-            distinct = [cell for _, cell in known.values()]
-            texts = kind in _SPELLINGS
-            part = np.empty(len(distinct), dtype=object)
-            for at, cell in enumerate(distinct):  # a cell may be a list
-                part[at] = _SPELLINGS[kind][1](cell) if texts else cell
-            parts.append(part.astype(np.str_) if texts else part)
-        return cls(dtype, codes, tuple(found), tuple(parts))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def series(self) -> pd.Series:
-        import pandas as pd
-
-        return pd.Series(self.cells(), dtype=pd.api.types.pandas_dtype(self.dtype))
-
-    def cells(self) -> np.ndarray:
-        """Return the objects, shape (n_rows,)."""
-        cells: list[Any] = []
-        for kind, part in zip(self.kinds, self.parts, strict=True):
-            read = _SPELLINGS[kind][2] if kind in _SPELLINGS else lambda cell: cell
-            cells += map(read, part.tolist())
-        cells += reversed(_markers())  # negative codes count from the end
-        known = np.empty(len(cells), dtype=object)
-        for at, cell in enumerate(cells):
-            known[at] = cell
-        return known[self.codes]
-
-
-def _stored(column: pd.Series) -> StoredColumn:
-    import pandas as pd
-
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy().astype(np.intp)
-        levels = _stored(column.cat.categories.to_series())
-        return _StoredCategories(codes, levels, bool(dtype.ordered))
-    if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM":
-        return _StoredNumbers(str(dtype), column.to_numpy().copy(), None)
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        universal = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return _StoredNumbers(str(dtype), universal.to_numpy().copy(), None)
-    # Int64, Float32, boolean: an array of NumPy beside a mask.
-    inner = getattr(dtype, "numpy_dtype", None)
-    if hasattr(column.array, "_mask") and inner is not None and inner.kind in "biuf":
-        filled = column.to_numpy(dtype=inner, na_value=inner.type(0))
-        return _StoredNumbers(str(dtype), filled, column.isna().to_numpy())
-    # A name from which pandas makes the type again.
-    name = str(dtype)
-    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
-        name = f"string[{dtype.storage}]"
-    return StoredCells.of(column.to_numpy(dtype=object), name)
-
-
-def _require_dtype(name: object, known: re.Pattern[str]) -> Any:
-    """Return the type that pandas means by a name, one of those that columns are stored with.
-
-    Others are not looked up: a name can ask for gigabytes ("S100000000") or a file ("dateutil/").
-    """
-    import pandas as pd
-
-    try:
-        if not (isinstance(name, str) and known.fullmatch(name)):
-            raise TypeError("no type that columns are stored with")
-        return pd.api.types.pandas_dtype(name)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"A column of the type {name!r}: {error}") from error
-
-
-def is_type_of_columns(name: object) -> bool:
-    """Return whether pandas may be asked for the type of this name, which a file brought."""
-    known = isinstance(name, str) and (_NUMBERS.fullmatch(name) or _OBJECTS.fullmatch(name))
-    return bool(known) or name == "category"
-
-
 def _require_codes(codes: object, lowest: int, size: int) -> None:
     if not (isinstance(codes, np.ndarray) and codes.ndim == 1 and codes.dtype == np.intp):
         raise ValueError("Codes of a stored column must be whole numbers in one dimension.")
     if codes.size and not lowest <= codes.min() <= codes.max() < size:
         raise ValueError(f"Codes of a stored column must lie between {lowest} and {size - 1}.")
+
+
+def _objects(cells: list[Any]) -> np.ndarray:
+    """Return an array of objects, of which some may be lists."""
+    out = np.empty(len(cells), dtype=object)
+    for at, cell in enumerate(cells):
+        out[at] = cell
+    return out
+
+
+def _same(cell: Any) -> Any:
+    return cell
 
 
 def _markers() -> list[Any]:
@@ -308,49 +304,36 @@ def _marker_of(cell: Any) -> int:
     return next((-code for code, marker in enumerate(_markers(), 1) if cell is marker), 0)
 
 
-def _read_timestamp(text: str) -> pd.Timestamp:
+@cache
+def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]:
+    """Return how cells of some types are written as text, and how that is read."""
     import pandas as pd
 
-    return pd.Timestamp(text)
+    def read_interval(text: str) -> pd.Interval:
+        closed, left, right = text.split()
+        return pd.Interval(float(left), float(right), closed=closed)
 
+    def read_period(text: str) -> pd.Period:
+        ordinal, frequency = text.split()
+        return pd.Period(ordinal=int(ordinal), freq=frequency)
 
-def _read_interval(text: str) -> pd.Interval:
-    import pandas as pd
-
-    closed, left, right = text.split()
-    return pd.Interval(float(left), float(right), closed=closed)
-
-
-def _read_period(text: str) -> pd.Period:
-    import pandas as pd
-
-    ordinal, frequency = text.split()
-    return pd.Period(ordinal=int(ordinal), freq=frequency)
-
-
-#: Kinds of cells that are stored as text: their type, how they are written and how they are read.
-_SPELLINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
-    "text": ("str", str, str),
-    "date": ("date", date.isoformat, date.fromisoformat),
-    "moment": ("datetime", datetime.isoformat, datetime.fromisoformat),
-    "timestamp": ("Timestamp", str, _read_timestamp),
-    "decimal": ("Decimal", str, Decimal),
-    "interval": (
-        "Interval",
-        lambda cell: f"{cell.closed} {float(cell.left)!r} {float(cell.right)!r}",
-        _read_interval,
-    ),
-    "period": ("Period", lambda cell: f"{cell.ordinal} {cell.freqstr}", _read_period),
-}
-_KINDS = {name: kind for kind, (name, _, _) in _SPELLINGS.items()}
+    return {
+        "str": (str, str),
+        "date": (date.isoformat, date.fromisoformat),
+        "datetime": (datetime.isoformat, datetime.fromisoformat),
+        "Timestamp": (str, pd.Timestamp),
+        "Decimal": (str, Decimal),
+        "Interval": (lambda c: f"{c.closed} {float(c.left)!r} {float(c.right)!r}", read_interval),
+        "Period": (lambda cell: f"{cell.ordinal} {cell.freqstr}", read_period),
+    }
 
 
 def _kind_of(cell: Any) -> str:
     """Return the kind of a cell; "other" if its text would not bring it back."""
-    kind = _KINDS.get(type(cell).__name__, "other")
-    if kind == "other":
-        return kind
-    _, write, read = _SPELLINGS[kind]
+    kind = type(cell).__name__
+    if kind not in _spellings():
+        return "other"
+    write, read = _spellings()[kind]
     try:
         again = read(write(cell))
         exact = type(again) is type(cell) and again == cell

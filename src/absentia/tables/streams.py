@@ -43,16 +43,7 @@ PerRow = Sequence[object] | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows of a table, with their targets and weights.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
-    sample_weight : ndarray of shape (n_rows,), or None
-    number : int
-        Which chunk of the table this is, from 0.
-    """
+    """Some rows of a table, with their targets and weights."""
 
     X: FloatArray
     y: np.ndarray | None = None

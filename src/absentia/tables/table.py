@@ -52,16 +52,6 @@ class Table(MemoryRows):
     encoded : bool
         Whether the columns behind the plan are the table's own: for densities, which know no
         frame.
-
-    Examples
-    --------
-    >>> from absentia.tables import Table
-    >>> table = Table.of([[1, None], [2, 3]])
-    >>> table.mask
-    array([[False,  True],
-           [False, False]])
-    >>> table[1:].array
-    array([[2., 3.]])
     """
 
     array: FloatArray

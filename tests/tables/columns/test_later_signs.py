@@ -108,24 +108,6 @@ def test_dates_that_may_be_read_either_way_round_are_said():
     assert numbers(frame.assign(seen="05.04.2024"), frame)[1] == ""
 
 
-def test_fractions_of_training_count_for_more_than_hundreds():
-    words = ["0.5", "1.25", "2.75", "100", "200", "300", "1.410", "1.385", "2.071"] * 3
-    text = "a;w\n" + "".join(f"{word};{'uvw'[k % 3]}\n" for k, word in enumerate(words))
-    training = read_delimited(text.encode(), "train.csv")
-    encoder = TableEncoder().fit(training)
-    later = read_delimited(("a;w\n" + "".join(f"{w};u\n" for w in words[3:9])).encode(), "new.csv")
-    with pytest.warns(UserWarning, match="'1.410' is 1.41"):
-        found = encoder.transform(later)[:, 0]
-    np.testing.assert_array_equal(found, [100, 200, 300, 1.41, 1.385, 2.071])
-    # Decimal commas in another column say more.
-    more = training.assign(b=np.linspace(0.5, 9.5, len(training)))
-    words = ["1.410", "1.385", "2.071", "950", "815", "990"]
-    german = pd.DataFrame({"a": words, "w": "u", "b": ["5,3"] * 6})
-    with pytest.warns(UserWarning, match="'1.410' is 1410"):
-        found = TableEncoder().fit(more).transform(german)[:, 0]
-    np.testing.assert_array_equal(found, [1410, 1385, 2071, 950, 815, 990])
-
-
 @pytest.mark.parametrize("method", ["transform", "other_signs", "new_words"])
 def test_names_that_come_twice_get_a_sentence_later_too(method):
     encoder = TableEncoder().fit(TRAINING)

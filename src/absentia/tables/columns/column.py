@@ -50,30 +50,7 @@ _NOTHING_KNOWN = frozenset({
 
 
 class Column:
-    """A column of a frame and, found when first needed, its different texts.
-
-    Parameters
-    ----------
-    series : pandas.Series
-
-    Attributes
-    ----------
-    distinct : list of str
-        The different texts without outer blanks, in the order they appear.
-    codes : ndarray of shape (n_rows,)
-        For each row the place of its text in ``distinct``, -1 where it is missing.
-    counts : ndarray of shape (n_distinct,)
-        The number of rows with each of the different texts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> column = Column(pd.Series(["2", " 1,5", None, "1,5 "]))
-    >>> column.distinct, column.codes.tolist(), column.counts.tolist()
-    (['2', '1,5'], [0, 1, -1, 1], [1, 2])
-    >>> column.by_row(column.numbers())
-    array([2. , 1.5, nan, 1.5])
-    """
+    """A column of a frame and, found when first needed, its different texts."""
 
     def __init__(self, series: pd.Series):
         self.series = series

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.numerals import example, in_doubt, shown_sign
+from absentia.tables.columns.numerals import example
 from absentia.tables.columns.quantities import (
     as_dates,
     compact_dates,
@@ -47,34 +47,7 @@ _KEY_NAME = re.compile(r"(?i:[ _.-](id|code)$)|[a-z](I[dD]|Code)$")
 
 
 def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> ColumnReading:
-    """Guess how a column is to be read.
-
-    Parameters
-    ----------
-    column : pandas.Series
-    max_categories : int, default=30
-        The largest number of different texts that are read as categories.
-
-    Returns
-    -------
-    ColumnReading
-        ``left_out`` is set for columns without a value, with one value only, or with too many
-        different texts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from absentia.tables.columns.guesses import read_column
-    >>> column = pd.Series(["1.5", "<0.5", "-", None, *["2", "3"] * 8], name="lead")
-    >>> reading = read_column(column)
-    >>> reading.kind, reading.counts
-    ('number', CellCounts(read=17, empty=1, bounds=1, unreadable=1))
-    >>> lower, upper = reading.bounds(column)
-    >>> lower[:3], upper[:3]
-    (array([ 1.5, -inf, -inf]), array([1.5, 0.5, inf]))
-    >>> read_column(pd.Series(["$1,200.50", "$990", "$15"])).note
-    'numbers written as text; amounts of money in $'
-    """
+    """Guess how a column is to be read."""
     column = Column.of(column)
     if not column.is_text:
         return _typed(column, max_categories)
@@ -99,16 +72,7 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
 
 
 def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) -> ColumnReading:
-    """Read a column as its owner says.
-
-    Parameters
-    ----------
-    column : pandas.Series
-    kind : {"number", "category", "date", "cyclic date", "left out"}
-        Numbers are taken as they are, also such as -999. A cyclic date has the time of year, of
-        the week and of the day beside its days, a date has not.
-    max_categories : int, default=30
-    """
+    """Read a column as its owner says."""
     column = Column.of(column)
     if kind == "left out":
         n_empty = int(column.series.isna().sum())
@@ -261,16 +225,6 @@ def guess_columns(
 
     ``separator`` separates the values in the file that the frame comes from; ``kinds`` are those
     of some columns, as their owner says.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from absentia.tables.columns.guesses import Column, guess_columns
-    >>> table = pd.DataFrame({"density": ["2,911", "1,050"], "ph": ["5,3", "8,1"]})
-    >>> [reading.decimal for reading in guess_columns(Column.of_frame(table)).values()]
-    [',', ',']
-    >>> guess_columns(Column.of_frame(table[["density"]]))["density"].note
-    "numbers written as text; commas read as thousands separators: '2,911' is 2911"
     """
     asked = kinds or {}
 
@@ -353,51 +307,32 @@ def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
 
 
 def later_readings(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    *,
-    separator: str = ",",
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], *, separator: str = ","
 ) -> dict[str, ColumnReading]:
     """Return how the columns of a later frame are read, by the readings of training.
 
     Training decides, except for numbers that had a type there and are text now. Nothing is known
     of how they are written, so this frame decides on their decimal sign, one for each column, by
-    the rules of :func:`guess_columns`.
+    the rules of :func:`guess_columns`; but in a table whose other columns had decimal commas,
+    fractions of training had points all the same.
     """
-    written = {
-        name: columns[name].without_unit(reading.unit)
+    written = [
+        name
         for name, reading in readings.items()
         if reading.typed and not reading.left_out and name in columns and columns[name].is_text
-    }
-    # Fractions of training are stronger evidence than hundreds beside what may be thousands, and
-    # in a table whose other columns had decimal commas these had points all the same.
-    commas = any(r.kind == "number" and r.decimal == "," for r in readings.values())
-    settled = {name for name in written if commas and readings[name].shown == "."}
-    shown = {
-        name: shown_sign(column.distinct, beside_hundreds=readings[name].shown != ".")
-        for name, column in written.items()
-    }
-    signs = {name: sign or "." for name, sign in shown.items()}
-    doubtful = [
-        name
-        for name in written
-        if not shown[name]
-        and name not in settled
-        and in_doubt(written[name].distinct, beside_hundreds=False)
     ]
-    if doubtful:
-        numbers = dict.fromkeys(written, "number")
-        found = guess_columns(columns, separator=separator, kinds=numbers)
-        with_commas = {name for name, reading in found.items() if reading.shown == ","}
-        for name in doubtful:
-            if not written[name].shown_sign or with_commas - {name}:
-                signs[name] = found[name].decimal
-    # Whether thousands were separated in training is unknown: no note on them.
-    decided = {
-        name: replace(readings[name], decimal=sign, shown=shown[name], grouped=True)
-        for name, sign in signs.items()
-    }
-    return {**readings, **decided}
+    if not written:
+        return dict(readings)
+    commas = any(r.kind == "number" and r.decimal == "," for r in readings.values())
+    found = guess_columns(columns, separator=separator, kinds=dict.fromkeys(written, "number"))
+    decided = dict(readings)
+    for name in written:
+        decimal, shown = found[name].decimal, found[name].shown
+        if commas and readings[name].shown == "." and not shown:
+            decimal = "."
+        # Whether thousands were separated in training is unknown: no note on them.
+        decided[name] = replace(readings[name], decimal=decimal, shown=shown, grouped=True)
+    return decided
 
 
 def _in_doubt(column: Column, reading: ColumnReading) -> str:

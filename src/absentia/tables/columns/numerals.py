@@ -73,13 +73,6 @@ def number_of(text: str, decimal: str = ".") -> float:
 
     ``decimal`` is the decimal sign of the column. A single comma that cannot separate thousands is
     a decimal comma in either case.
-
-    Examples
-    --------
-    >>> [number_of(text) for text in ("1.5", "1,5", "$1,200.50", "12 %", "true", "V57")]
-    [1.5, 1.5, 1200.5, 12.0, 1.0, nan]
-    >>> number_of("1.200,50 €", ","), number_of("1.200", ","), number_of("1.200")
-    (1200.5, 1200.0, 1.2)
     """
     if "_" in text:  # Python takes it for a separator of digits
         return np.nan
@@ -108,19 +101,12 @@ def _unsigned(digits: str, decimal: str) -> float:
     return float(digits.replace(",", ".")) if _ONE_COMMA.match(digits) else _float(digits)
 
 
-def shown_sign(texts: Iterable[str], *, beside_hundreds: bool = True) -> str:
+def shown_sign(texts: Iterable[str]) -> str:
     """Return the decimal sign that the texts of a column show, empty where they show none.
 
     A point where one text can only have a decimal point (or commas between thousands), whatever
     the others are; a comma where one can only have a decimal comma (or points between thousands).
-    ``beside_hundreds`` takes "950" for evidence that "1.410" beside it has a thousand.
-
-    Examples
-    --------
-    >>> shown_sign(["1,234", "2,500"]), shown_sign(["1,234", "0,5"]), shown_sign(["1,234,567"])
-    ('', ',', '.')
-    >>> shown_sign(["1.410", "1.385", "2.071", "950", "815", "990"])
-    ','
+    "950" is evidence that "1.410" beside it has a thousand.
     """
     texts = list(texts)
     signed = [_body(text) for text in texts if "," in text or "." in text]
@@ -129,7 +115,7 @@ def shown_sign(texts: Iterable[str], *, beside_hundreds: bool = True) -> str:
     if any(_COMMA_SHOWS.match(body) or _MILLIONS["."].match(body) for body in signed):
         return ","
     grouped = [body for body in signed if _DIGITS_AND_SIGNS.match(body)]
-    if not beside_hundreds or len(grouped) < _FEWEST_GROUPED:
+    if len(grouped) < _FEWEST_GROUPED:
         return ""
     return _sign_beside_hundreds(grouped, [_body(text) for text in texts])
 
@@ -153,11 +139,11 @@ def _sign_beside_hundreds(grouped: list[str], bodies: list[str]) -> str:
     return ""
 
 
-def in_doubt(texts: Iterable[str], *, beside_hundreds: bool = True) -> str:
+def in_doubt(texts: Iterable[str]) -> str:
     """Return the first text whose comma or point may be either sign, empty if one text decides."""
     texts = list(texts)
     doubtful = next((text for text in texts if any(groups_thousands(text, s) for s in ".,")), "")
-    return "" if shown_sign(texts, beside_hundreds=beside_hundreds) else doubtful
+    return "" if shown_sign(texts) else doubtful
 
 
 def groups_thousands(text: str, decimal: str) -> bool:
@@ -186,13 +172,7 @@ def mark_of(text: str) -> str:
 
 
 def limits_of(text: str, decimal: str = ".") -> tuple[float, float]:
-    """Return the lower and upper limit that a text sets to a number, infinite where there is none.
-
-    Examples
-    --------
-    >>> limits_of("<0.5"), limits_of("80+"), limits_of("[70-80)"), limits_of("B-12")
-    ((-inf, 0.5), (80.0, inf), (70.0, 80.0), (-inf, inf))
-    """
+    """Return the lower and upper limit that a text sets to a number, infinite without one."""
     if not _LIMIT.search(text):
         return -np.inf, np.inf
     for pattern, is_upper in ((_BELOW, True), (_ABOVE, False), (_OR_MORE, False)):
@@ -216,11 +196,6 @@ def split_unit(text: str) -> tuple[str, str]:
     """Return the number of a text and its unit; the text itself and "" where it has none.
 
     A single letter right behind a number may be part of a code, such as "12A", and is no unit.
-
-    Examples
-    --------
-    >>> split_unit("12.5 kg"), split_unit("<5mg/dl"), split_unit("12A"), split_unit("kg")
-    (('12.5', 'kg'), ('<5', 'mg/dl'), ('12A', ''), ('kg', ''))
     """
     if not text or text[-1].isdecimal() or len(text) > _LONGEST:
         return text, ""

@@ -92,14 +92,6 @@ def find_sentinels(values: FloatArray) -> tuple[float, ...]:
     A sentinel has nines only and stands in two rows at least. A negative one counts if no other
     value is negative, or if its distance to the others exceeds their range; a positive one if its
     distance exceeds twice their range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> find_sentinels(np.array([0.3, -999.0, 0.1, 2.5, -999.0, np.nan]))
-    (-999.0,)
-    >>> find_sentinels(np.array([0.0, 4100.0, 9999.0, 9999.0]))  # may be a top code
-    ()
     """
     known = values[~np.isnan(values)]
     # Sentinels lie at the ends, and most columns have none: two passes settle these.

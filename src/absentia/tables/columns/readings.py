@@ -18,7 +18,7 @@ from absentia.tables.columns.column import Column
 from absentia.tables.columns.dates import PERIODS, SECONDS_A_DAY, cyclic_parts, days_of, part_names
 from absentia.tables.columns.numerals import number_of
 from absentia.tables.phrases import count_as_missing
-from absentia.tables.reading import BoolArray, FloatArray
+from absentia.tables.reading import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
 if TYPE_CHECKING:
@@ -206,8 +206,7 @@ class ColumnReading(Stored):
         import pandas as pd
 
         if self.categories:
-            places = np.clip(np.round(numbers), 0, len(self.categories) - 1).astype(np.intp)
-            return np.array(self.categories, dtype=object)[places]
+            return np.array(self.categories, dtype=object)[self.nearest_code(numbers[:, None])]
         if self.kind == "date":
             # Days since 1970 in double precision are right to a microsecond; the years 1 to 9999.
             days = np.clip(numbers, -719162.0, 2932896.0)
@@ -215,6 +214,14 @@ class ColumnReading(Stored):
         if self.kind == "duration":
             return pd.TimedeltaIndex(_whole(numbers * 86_400e6, "timedelta64[us]"))
         return numbers
+
+    def nearest_code(self, numbers: FloatArray) -> IntArray:
+        """Return the nearest categories of rows of codes or of indicators (0 where missing)."""
+        if numbers.shape[1] > 1:
+            found: IntArray = np.nan_to_num(numbers).argmax(axis=1)
+            return found
+        last = len(self.categories) - 1
+        return np.clip(np.round(np.nan_to_num(numbers[:, 0])), 0, last).astype(np.intp)
 
     def missing(self, column: pd.Series | Column) -> BoolArray:
         """Return which rows have no usable value."""
