@@ -10,7 +10,6 @@ from absentia.automatic.blending import (
     blend_weights,
     fit_temperature,
     greedy_weights,
-    shrunk_weights,
     stacking_weights,
     tempered,
 )
@@ -56,7 +55,7 @@ def test_no_weights_on_a_grid_are_better_than_stacking(answers, task, loss):
 )
 @pytest.mark.parametrize("n", [4, 60])
 def test_no_weights_on_a_grid_are_better_than_shrunk_ones(answers, task, loss, n):
-    found = shrunk_weights(answers[:, :n], Y[:n], ONES[:n], task)
+    found = stacking_weights(answers[:, :n], Y[:n], ONES[:n], task, 1.0)
     assert found.sum() == pytest.approx(1.0)
     best = loss(found, answers[:, :n], Y[:n])
     grid = best_weights_on_a_grid(lambda w: loss(w, answers[:, :n], Y[:n]), 3, 20)
@@ -70,7 +69,7 @@ def test_no_weights_on_a_grid_are_better_than_shrunk_ones(answers, task, loss, n
 
 def test_shrunk_weights_of_few_rows_are_nearer_to_equal_ones():
     for answers, task in ((CHANCES, "classification"), (NUMBERS, "regression")):
-        few = shrunk_weights(answers[:, :5], Y[:5], ONES[:5], task)
+        few = stacking_weights(answers[:, :5], Y[:5], ONES[:5], task, 1.0)
         free = stacking_weights(answers[:, :5], Y[:5], ONES[:5], task)
         assert np.abs(few - 1 / 3).max() < np.abs(free - 1 / 3).max()
 

@@ -133,14 +133,7 @@ def test_lines_without_a_slope_have_one_width_per_level(machine):
     levels = ErrorScale(np.zeros(0), lines, machine.errors_)
     levels.validate()
     committee = machine.committee_
-    half = levels.half_widths(
-        Table(X),
-        committee.norm.excess(np.isnan(X)),
-        committee.levels,
-        0.9,
-        committee.density,
-        committee.points,
-    )
+    half = levels.half_widths(Table(X), 0.9, committee)
     grid = np.linspace(0.0, 1.0, machine.errors_.shape[1])
     widths = [np.interp(0.9, grid, level) for level in machine.errors_]
     expected = np.interp(committee.norm.excess(np.isnan(X)), committee.levels, widths)

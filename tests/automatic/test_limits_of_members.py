@@ -120,7 +120,7 @@ def test_limits_are_transformed_as_values_are(transformer):
 
 def test_which_members_take_limits():
     rows = LearningRows(TABLE, Y.astype(int), None, 2)
-    settings = Settings(0, 1, "gaussian")
+    settings = Settings(n_jobs=1)
     packages = ("catboost", "lightgbm")
     taking = {
         name: spec.plan(rows, settings).takes_limits

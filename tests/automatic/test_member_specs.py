@@ -10,18 +10,19 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity, load, save
-from absentia.automatic.assembly import _density_for, make_splits
 from absentia.automatic.committee import hide_cells
+from absentia.automatic.folds import density_for, make_splits
 from absentia.automatic.member_specs import (
     SPECS,
     MemberSpec,
     Settings,
     expected_seconds,
     plan_members,
+    quick_first,
 )
 from absentia.automatic.member_tuning import EstimatorPlan, LearningRows
 
-SETTINGS = Settings(0, 1, "gaussian")
+SETTINGS = Settings(["beliefs-mask"], n_jobs=1)
 
 
 def wide_table(n, seed):
@@ -39,7 +40,7 @@ def wide_table(n, seed):
 def trained():
     X, y = wide_table(180, 0)
     rows = LearningRows(X, y, None, 3)
-    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    (plan,) = plan_members(rows, SETTINGS)
     return rows, plan.tuned(rows, make_splits(rows, 5, None, 0))[1]
 
 
@@ -64,7 +65,7 @@ def test_one_weight_where_every_column_has_holes():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((60, 3)) < 0.3, np.nan, rng.normal(size=(60, 3)))
     rows = LearningRows(X, rng.integers(2, size=60), None, 2)
-    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    (plan,) = plan_members(rows, SETTINGS)
     assert plan.search.mask_weights == [0.02, 0.1, 0.5]
 
 
@@ -73,7 +74,7 @@ def test_many_rows_take_the_weights_to_fourier_features():
     X = rng.normal(size=(2600, 3))
     X[rng.random(2600) < 0.3, 1] = np.nan
     rows = LearningRows(X, (X[:, 0] > 0).astype(int), None, 2)
-    (plan,) = plan_members(["beliefs-mask"], rows, SETTINGS)
+    (plan,) = plan_members(rows, SETTINGS)
     np.testing.assert_array_equal(plan.estimator[-1].mask_weight, [0.0, 0.1, 0.0])
     member = plan.fitted(rows)
     hidden = hide_cells(X, 0.5, 0)
@@ -90,17 +91,16 @@ def test_a_machine_with_such_weights_can_be_saved(tmp_path):
 
 @pytest.mark.parametrize(("n_columns", "tol"), [(100, None), (101, 1e-2)])
 def test_the_density_of_a_wide_table_is_fitted_to_fewer_digits(n_columns, tol):
-    rows = LearningRows(np.zeros((4, n_columns)), np.array([0, 1, 0, 1]), None, 2)
-    density = _density_for(rows, "gaussian")
+    density = density_for(n_columns, "gaussian")
     assert density == "gaussian" if tol is None else density.tol == tol
     own = GaussianDensity(tol=1e-7)
-    assert _density_for(rows, own) is own
+    assert density_for(n_columns, own) is own
 
 
 def test_a_member_is_one_spec(monkeypatch):
     def median(rows, settings):
         model = make_pipeline(SimpleImputer(strategy="median"), SGDRegressor(random_state=0))
-        return EstimatorPlan("", "", True, model, {"sgdregressor__alpha": (1e-4, 1e-2)})
+        return EstimatorPlan(model, {"sgdregressor__alpha": (1e-4, 1e-2)})
 
     spec = MemberSpec("median", "linear model on medians", median, like="linear", times=0.5)
     monkeypatch.setitem(SPECS, "median", spec)
@@ -112,3 +112,19 @@ def test_a_member_is_one_spec(monkeypatch):
     assert model.members_.descriptions[0] == "linear model on medians"
     assert (model.members_.scores > 0.5).all()
     assert expected_seconds("median", {"linear": 4.0}) == 2.0
+
+
+def test_default_members_of_complete_rows():
+    rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
+    names = [plan.name for plan in plan_members(rows, Settings())]
+    on_beliefs = ["beliefs-scores", "beliefs-mixture"]
+    assert names == ["forest", "linear", "beliefs", "boosting", "extra-trees", *on_beliefs]
+
+
+def test_times_are_estimated_from_members_that_are_alike():
+    taken = {"forest": 8.0, "linear": 5.0}
+    assert expected_seconds("beliefs", taken) == 20.0
+    assert expected_seconds("beliefs", taken, on_features=True) == 5.0
+    assert expected_seconds("beliefs-mask", taken) == 50.0
+    assert expected_seconds("mine", taken) == 5.0
+    assert quick_first(["forest", "linear", "beliefs"]) == [1, 0, 2]

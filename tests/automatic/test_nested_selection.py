@@ -12,14 +12,15 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GridSearchCV
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity
-from absentia.automatic.assembly import Plan, make_splits, prepare, try_member
+from absentia.automatic.assembly import try_member
 from absentia.automatic.blending import losses as loss_of_rows
+from absentia.automatic.folds import Folds, make_splits
 from absentia.automatic.member_specs import Settings, plan_members
 from absentia.automatic.member_tuning import EstimatorPlan, LearningRows, SearchPlan, StagedPlan
-from absentia.automatic.nested_selection import Candidates
+from absentia.automatic.nested_selection import Candidates, left_out_together
 from absentia.progress import Bar
 
-PLAN = Plan([("any", DummyRegressor())], "equal", "gaussian", (), 3, 1, None, False, 1, 0)
+SETTINGS = Settings(hidden=(), n_splits=3, n_jobs=1)
 
 
 class Guess(RegressorMixin, BaseEstimator):
@@ -55,9 +56,9 @@ class GuessSearch(GridSearchCV):
 
 GRID = {"seed": tuple(range(8))}
 GUESSES = {
-    "one fold": EstimatorPlan("guess", "", False, Guess(), GRID),
-    "stages": StagedPlan("guess", "", False, Guess(), GRID, stages=(1, 2, 3)),
-    "search": SearchPlan("guess", "", False, (), GuessSearch(Guess(), GRID)),
+    "one fold": EstimatorPlan(Guess(), GRID),
+    "stages": StagedPlan(Guess(), GRID, stages=(1, 2, 3)),
+    "search": SearchPlan((), GuessSearch(Guess(), GRID)),
 }
 
 
@@ -68,8 +69,8 @@ def test_the_best_of_many_guesses_looks_like_a_guess(kind, n_repeats):
     for seed in range(25):
         y = np.random.default_rng(seed).normal(size=n)
         rows = LearningRows(np.arange(float(n))[:, None], y, None, None)
-        ground = prepare(rows, replace(PLAN, n_repeats=n_repeats, seed=seed))
-        tried = try_member(GUESSES[kind], ground, Bar(), None)
+        folds = Folds(rows, replace(SETTINGS, n_repeats=n_repeats, seed=seed))
+        tried = try_member(GUESSES[kind], folds, Bar(), None)
         answers = tried.nested
         if n_repeats == 2:  # the answers of the second repeat alone
             answers = 2 * tried.found[0] - tried.nested
@@ -101,8 +102,7 @@ def test_losses_of_rows_are_those_behind_the_scores_of_a_search(n_classes, weigh
     y = rng.normal(size=n) if n_classes is None else rng.integers(0, 3, n)
     weights = rng.uniform(0.5, 2.0, n) if weighted else None
     rows = LearningRows(X, y, weights, n_classes)
-    settings = Settings(0, None, "gaussian")
-    (plan,) = plan_members(["linear"], rows, settings)
+    (plan,) = plan_members(rows, Settings(["linear"]))
     splits = make_splits(rows, 3, None, 0)
     choices, fitted = plan.tuned(rows, splits)
     (losses,) = choices.found
@@ -136,7 +136,7 @@ def test_folds_that_hold_a_whole_class_are_not_left_out_together():
     assert rows.has_all_classes(np.arange(39))
     assert not rows.has_all_classes(np.arange(38))
     assert not replace(rows, weights=(y == 0).astype(float)).has_all_classes(np.arange(40))
-    (plan,) = plan_members(["beliefs"], rows, Settings(0, None, "gaussian"))
+    (plan,) = plan_members(rows, Settings(["beliefs"]))
     splits = make_splits(rows, 2, None, 0) * 2
     assert len(plan.tuned(rows, splits[:2])[0].nested) == 0
 
@@ -147,7 +147,7 @@ def test_targets_of_a_fold_change_no_choice_for_it(kind):
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40).astype(float)
     rows = LearningRows(X, y.astype(int), None, 2) if kind is AutoClassifier else None
     rows = rows or LearningRows(X, y, None, None)
-    (plan,) = plan_members(["beliefs"], rows, Settings(0, None, "gaussian"))
+    (plan,) = plan_members(rows, Settings(["beliefs"]))
     splits = make_splits(rows, 5, None, 0)
     expected = plan.tuned(rows, splits)[0]
     for fold, (_, test) in enumerate(splits):
@@ -156,6 +156,12 @@ def test_targets_of_a_fold_change_no_choice_for_it(kind):
         found = plan.tuned(replace(rows, y=swapped), splits)[0]
         np.testing.assert_array_equal(found.nested[fold], expected.nested[fold])
         assert found.for_fold(fold, test) == expected.for_fold(fold, test)
+
+
+def test_folds_are_left_out_by_twos_or_threes():
+    assert left_out_together(5, thorough=True) == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
+    assert left_out_together(5, thorough=False) == [[0, 1, 2], [3, 4, 0]]
+    assert left_out_together(2, thorough=True) == []
 
 
 def test_rows_that_judged_choose_for_other_rows_only():

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from absentia.automatic.assembly import Ground, Plan, make_splits, prepare, try_member
+from absentia.automatic.assembly import try_member
 from absentia.automatic.committee import answer_with_holes
+from absentia.automatic.folds import Folds, make_splits
+from absentia.automatic.member_specs import Settings, plan_members
 from absentia.automatic.member_tuning import FittedMember, LearningRows
 from absentia.progress import Bar
 from absentia.tables import FloatArray
@@ -27,7 +29,7 @@ __all__ = [
     "compute",
     "compute_catboost",
     "expected_members",
-    "ground_of",
+    "folds_of",
     "path_of",
     "read",
 ]
@@ -75,11 +77,11 @@ class MemberAnswers:
     seconds: float
 
 
-def ground_of(trial: Trial, members: object) -> Ground:
+def folds_of(trial: Trial, members: object = ()) -> Folds:
     """Return folds, densities and draws of a trial, the same for all members."""
     n_repeats = 1 + (len(trial.rows.y) <= 400)
-    plan = Plan(members, "greedy", "gaussian", LEVELS, 5, n_repeats, None, False, 1, trial.seed)
-    return prepare(trial.rows, plan)
+    settings = Settings(members, hidden=LEVELS, n_repeats=n_repeats, n_jobs=1, seed=trial.seed)
+    return Folds(trial.rows, settings)
 
 
 def path_of(store: Path, trial: Trial, member: str) -> Path:
@@ -90,15 +92,16 @@ def path_of(store: Path, trial: Trial, member: str) -> Path:
 def compute(trial: Trial, member: str, store: Path) -> str:
     """Try a member in a trial, keep its answers, and return a line on it."""
     path = path_of(store, trial, member)
-    ground = ground_of(trial, [member])
+    folds = folds_of(trial, [member])
     started = time.process_time()
-    tried = try_member(ground.plans[0], ground, Bar(), None)
+    (plan,) = plan_members(trial.rows, folds.settings)
+    tried = try_member(plan, folds, Bar(), None)
     if tried.found is None:
         path.with_suffix(".failed").write_text(tried.remark)
         return f"{path.stem}: {tried.remark}"
     answers, fitted = tried.found
     tests = [
-        answer_with_holes(fitted, table, ground.norm, ground.density, ground.points)
+        answer_with_holes(fitted, table, folds.norm, folds.density, folds.points)
         for table in trial.tests
     ]
     seconds = time.process_time() - started

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from absentia.automatic.assembly import Folds, Plan, cut_folds, weigh
+from absentia.automatic.assembly import weigh
 from absentia.automatic.blending import tempered, weights_of_rows
-from absentia.automatic.committee import MissingNorm
 from absentia.tables import FloatArray
-from lab.studies.automatic.answers import LEVELS, MemberAnswers, expected_members
+from lab.studies.automatic.answers import MemberAnswers, expected_members, folds_of
 from lab.studies.automatic.trials import Trial
 
 __all__ = ["CONTROLS", "RIVALS", "Answered", "all_methods"]
@@ -46,13 +44,8 @@ class Scene:
 
     def __init__(self, trial: Trial, members: Mapping[str, MemberAnswers]):
         self.trial, self.members = trial, members
-        rows = trial.rows
-        norm = MissingNorm.of(np.isnan(rows.table))
-        n_repeats = 1 + (len(rows.y) <= 400)
-        plan = Plan((), "", "gaussian", LEVELS, 5, n_repeats, None, False, 1, trial.seed)
-        draws: Any = None  # no member is fitted here
-        self.folds: Folds = cut_folds(rows, plan, norm, draws)
-        self.excess = [norm.excess(np.isnan(table)) for table in trial.tests]
+        self.folds = folds_of(trial)
+        self.excess = [self.folds.norm.excess(np.isnan(table)) for table in trial.tests]
         self.names = [name for name in expected_members(trial) if name in members]
 
     def average(
@@ -80,7 +73,7 @@ class Scene:
         """
         rows, chosen = self.trial.rows, list(names or self.names)
         own = np.stack([self.members[name].out_of_fold for name in chosen])
-        _, weights, temperatures, levels = weigh(rows, weighting, own, self.folds)
+        _, weights, temperatures, levels = weigh(self.folds, weighting, own)
         if one_set == "mean":
             weights = np.tile(weights.mean(axis=0), (len(weights), 1))
             temperatures = np.full_like(temperatures, np.exp(np.log(temperatures).mean()))
@@ -133,8 +126,8 @@ class Scene:
 
     def _levels(self) -> FloatArray:
         found = [0.0]
-        for table in self.folds.levels.tables[1:]:
-            mean = float(self.folds.norm.excess(np.isnan(table[self.folds.levels.judged])).mean())
+        for table in self.folds.tables[1:]:
+            mean = float(self.folds.norm.excess(np.isnan(table[self.folds.judged])).mean())
             found.append(max(mean, found[-1] + 1e-3))
         return np.array(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from absentia.automatic.assembly import Assembled, Plan, assemble
+from absentia.automatic.assembly import Assembled, assemble
 from absentia.automatic.committee import Committee, MemberTable
+from absentia.automatic.member_specs import Settings
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import MissingValues
@@ -52,6 +53,7 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
 _ROWS_FOR_REPEATS = 400
+_SETTINGS = [each.name for each in fields(Settings) if each.name != "seed"]
 
 
 def _is_shares(value: Any) -> bool:
@@ -143,25 +145,16 @@ class AutoMachine(TakesMissing, ShowsColumns):
             table, weights = table[used], weights[used]
             targets = self._check_targets(targets[used], len(table))
             groups = None if groups is None else groups[used]
-        repeats = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
-        plan = Plan(
-            members=self.members,
-            weighting=self.weighting,
-            density=self.density,
-            hidden=tuple(float(share) for share in self.hidden),
-            n_splits=self.n_splits,
-            n_repeats=repeats,
-            time_budget=self.time_budget,
-            progress=self.progress,
-            n_jobs=self.n_jobs,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 100)),
-        )
+        given = {name: getattr(self, name) for name in _SETTINGS}
+        given["hidden"] = tuple(float(share) for share in self.hidden)
+        given["n_repeats"] = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 100))
         rows, codes = self._learning_rows(table, targets, weights)
         names = opened.labels if encoder is None else encoder.get_feature_names_out().tolist()
         warn_of_lost_columns(np.asarray((~table.unknown).any(axis=0)), names)
         # Once is enough, and with names, which the arrays of members do not have.
         with hidden_warnings("Left out of the density", UserWarning):
-            found = assemble(rows, plan, groups)
+            found = assemble(rows, Settings(**given, seed=seed), groups)
         scores = self._scores(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
         out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)

@@ -250,16 +250,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         FRACTION.check("coverage", coverage)
         table = self._table(X)
         centre = self._answers(table)[:, 0]
-        own = self.committee_
-        half = self.error_scale_.half_widths(
-            table,
-            own.norm.excess(table.unknown),
-            own.levels,
-            coverage,
-            own.density,
-            own.points.matched(),
-        )
-        half *= self.target_scale_
+        half = self.error_scale_.half_widths(table, coverage, self.committee_) * self.target_scale_
         return np.stack([centre - half, centre + half], axis=1)
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
@@ -302,12 +293,12 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         # More hidden cells never make a prediction surer.
         errors = np.maximum.accumulate(errors, axis=0)
         # The time of conditioning grows with the cube of the number of columns.
-        some = np.flatnonzero(found.levels.judged)
+        some = np.flatnonzero(found.folds.judged)
         some = some[: max(_FEWEST_FOR_SCALE, _CELLS_FOR_SCALE // rows.table.shape[1])]
         scale = ErrorScale.of(
             residuals[:, some],
             rows.y[some],
-            tuple(table[some] for table in found.levels.tables),
+            tuple(table[some] for table in found.folds.tables),
             found.committee.density,
             found.committee.points.matched(),
             len(grid),

@@ -27,15 +27,7 @@ _SMALLEST_WEIGHT = 0.02
 
 
 def losses(answers: FloatArray, y: np.ndarray, task: Task) -> FloatArray:
-    """Return the loss of each row, the last axis but one of ``answers``.
-
-    Parameters
-    ----------
-    answers : ndarray of shape (..., n_samples, n_outputs)
-        Probabilities of classes, or numbers in one column.
-    y : ndarray of shape (n_samples,)
-        Class codes, or numbers.
-    """
+    """Return the loss of each row of ``answers`` (..., n_samples, n_outputs)."""
     if task == "regression":
         squared: FloatArray = (answers[..., 0] - y) ** 2
         return squared
@@ -107,25 +99,17 @@ def stacking_weights(
     return least
 
 
-def shrunk_weights(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
-) -> FloatArray:
-    """Return weights as of stacking, shrunk towards equal ones by one pseudo-count per member."""
-    return stacking_weights(answers, y, sample_weight, task, _PSEUDO_COUNTS)
-
-
 def blend_weights(
     method: str, answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
 ) -> FloatArray:
     """Return weights by name: ``"shrunk"``, ``"greedy"``, ``"stacking"`` or ``"equal"``."""
     if method == "equal":
         return np.full(len(answers), 1.0 / len(answers))
-    choose = {
-        "shrunk": shrunk_weights,
-        "greedy": greedy_weights,
-        "stacking": stacking_weights,
-    }[method]
-    weights = choose(answers, y, sample_weight, task)
+    if method == "greedy":
+        weights = greedy_weights(answers, y, sample_weight, task)
+    else:
+        pseudo_counts = _PSEUDO_COUNTS if method == "shrunk" else 0.0
+        weights = stacking_weights(answers, y, sample_weight, task, pseudo_counts)
     weights = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
     kept: FloatArray = weights / weights.sum()
     return kept

@@ -33,20 +33,7 @@ class MissingNorm(Stored):
     surprise beyond that of 95 % of the training rows, between 0 (nothing new) and 1 (nothing is
     observed).
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n_features,)
-        Share of the training rows that missed each column.
-    usual : float
-        The surprise that 95 % of the training rows do not exceed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.automatic.committee import MissingNorm
-    >>> norm = MissingNorm.of(np.zeros((10, 4), dtype=bool))
-    >>> norm.excess(np.array([[False] * 4, [True, True, False, False]]))
-    array([0. , 0.5])
+    ``rates`` (n_features,) are the ``r``, and ``usual`` is the surprise of these 95 %.
     """
 
     rates: FloatArray
@@ -88,13 +75,6 @@ def hide_cells(table: AnyRows, share: float, seed: int) -> AnyRows:
     A value with limits counts as observed; where it is hidden, its limits are too. At least one
     observed value is left to a row that has one. A larger share with the same seed hides what a
     smaller one does, and more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.automatic.committee import hide_cells
-    >>> np.isnan(hide_cells(np.ones((2, 4)), 0.5, seed=0)).sum(axis=1)
-    array([2, 2])
     """
     observed = ~(table.unknown if isinstance(table, Table) else np.isnan(table))
     lots = np.random.default_rng(seed).random(table.shape)
@@ -147,18 +127,9 @@ def answer_with_holes(
 class Committee(Stored):
     """Fitted members, their weights, and what they need for rows that miss more than usual.
 
-    Attributes
-    ----------
-    members : tuple of FittedMember
-    levels : ndarray of shape (n_levels,)
-        Excess of missing values at which the weights were chosen; the first is 0.
-    weights : ndarray of shape (n_levels, n_members)
-    temperatures : ndarray of shape (n_levels,)
-        Of the averaged probabilities; one for regressors.
-    norm : MissingNorm
-    density : density
-        What the missing values could be.
-    points : DrawPoints
+    ``weights`` (n_levels, n_members) and ``temperatures`` of the averaged probabilities
+    (n_levels,) were chosen at increasing ``levels`` of the excess of missing values, from 0.
+    ``density`` and ``points`` are for draws of the missing values.
     """
 
     members: tuple[FittedMember, ...]
@@ -259,28 +230,16 @@ class MemberTable(Stored):
     def __str__(self) -> str:
         """Return the table as text, the largest weights first."""
         columns = self.to_dict()
-        remarks = columns.pop("remark")
-        order = np.lexsort((np.arange(len(self)), -self.weights.sum(axis=1)))
-        cells = [[_cell(values[i]) for values in columns.values()] for i in order]
-        heads = list(columns)
-        widths = [max(len(row[j]) for row in [heads, *cells]) for j in range(len(heads))]
-        lines = [
-            "  ".join(
-                text.ljust(width) if j == 0 else text.rjust(width)
-                for j, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in [heads, *cells]
-        ]
-        lines[1:] = [
-            f"{line}  {remarks[i]}".rstrip() for line, i in zip(lines[1:], order, strict=True)
-        ]
+        names, remarks = columns.pop("member"), columns.pop("remark")
+        first = max(map(len, ["member", *names]))
+        lines = ["  ".join(["member".ljust(first), *(head.rjust(5) for head in columns)])]
+        for i in np.argsort(-self.weights.sum(axis=1), kind="stable"):
+            cells = [
+                ("-" if np.isnan(values[i]) else f"{values[i]:.3f}").rjust(max(5, len(head)))
+                for head, values in columns.items()
+            ]
+            lines.append("  ".join([names[i].ljust(first), *cells, remarks[i]]).rstrip())
         return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "-" if np.isnan(value) else f"{value:.3f}"
 
 
 def summarise(
@@ -289,23 +248,19 @@ def summarise(
     """Return the table of members that were tried, with losses and scores out of fold."""
     found = np.full(weights.shape, np.nan)
     scores = np.full(len(tried), np.nan)
-    row_weights = rows.row_weights
+    centre = np.average(rows.y, weights=rows.row_weights)
+    spread = np.average((rows.y - centre) ** 2, weights=rows.row_weights) or 1.0
     for k, member in enumerate(tried):
         if member.found is None:
             continue
-        answers, _ = member.found
-        for level, own in enumerate(answers):
-            scored = np.isfinite(own).all(axis=1) & (row_weights > 0)
-            loss = losses(own[scored], rows.y[scored], rows.task)
-            found[k, level] = np.average(loss, weights=row_weights[scored])
+        for level, own in reversed(list(enumerate(member.found[0]))):
+            scored = np.isfinite(own).all(axis=1) & (rows.row_weights > 0)
+            y, row_weights = rows.y[scored], rows.row_weights[scored]
+            found[k, level] = np.average(losses(own[scored], y, rows.task), weights=row_weights)
         if rows.n_classes is None:
-            centre = np.average(rows.y, weights=row_weights)
-            spread = np.average((rows.y - centre) ** 2, weights=row_weights)
-            scores[k] = 1.0 - found[k, 0] / (spread or 1.0)
+            scores[k] = 1.0 - found[k, 0] / spread
         else:
-            scored = np.isfinite(answers[0]).all(axis=1) & (row_weights > 0)
-            right = answers[0][scored].argmax(axis=1) == rows.y[scored]
-            scores[k] = np.average(right, weights=row_weights[scored])
+            scores[k] = np.average(own[scored].argmax(axis=1) == y, weights=row_weights)
     return MemberTable(
         names=tuple(member.name for member in tried),
         descriptions=tuple(member.description for member in tried),

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
-from absentia.automatic.committee import unknowns_of
+from absentia.automatic.committee import Committee, unknowns_of
 from absentia.automatic.member_tuning import as_rows
 from absentia.beliefs.draws import DrawPoints
 from absentia.machines.averaging import over_draws
@@ -42,14 +42,9 @@ _STEPS = 10
 class ErrorScale(Stored):
     """Squared errors as lines in the variance of a linear predictor, a line per level.
 
-    Attributes
-    ----------
-    slopes : ndarray of shape (n_columns,)
-        The linear predictor ``w`` on the columns of the density.
-    lines : ndarray of shape (n_levels, 2)
-        ``a`` and ``b``, for errors of a target with variance one.
-    quantiles : ndarray of shape (n_levels, n_quantiles)
-        Of absolute errors divided by ``sqrt(a + b v)``, at equal steps from 0 to 1.
+    ``slopes`` (n_columns,) are the predictor ``w`` on the columns of the density, ``lines``
+    (n_levels, 2) ``a`` and ``b`` for a target with variance one, and ``quantiles`` (n_levels,
+    n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to 1.
     """
 
     slopes: FloatArray
@@ -100,23 +95,14 @@ class ErrorScale(Stored):
             quantiles.append(np.quantile(ratio, grid))
         return cls(slopes, np.stack(lines), np.stack(quantiles))
 
-    def half_widths(
-        self,
-        table: Table,
-        excess: FloatArray,
-        levels: FloatArray,
-        coverage: float,
-        density: BaseEstimator,
-        points: DrawPoints,
-    ) -> FloatArray:
-        """Return half the width of each row's interval, interpolated between the levels.
-
-        ``excess`` is how much more each row misses than training rows did, ``levels`` the same for
-        the levels of hidden cells.
-        """
-        variance = np.zeros((len(table), 1))
+    def half_widths(self, table: Table, coverage: float, committee: Committee) -> FloatArray:
+        """Return half the width of each row's interval, interpolated between the levels."""
+        variance, levels = np.zeros((len(table), 1)), committee.levels
+        excess = committee.norm.excess(table.unknown)
         if self.lines[:, 1].any():
-            _, variance = moments_of_projection(self.slopes[:, None], table, density, points)
+            _, variance = moments_of_projection(
+                self.slopes[:, None], table, committee.density, committee.points.matched()
+            )
         grid = np.linspace(0.0, 1.0, self.quantiles.shape[1])
         factors = np.array([np.interp(coverage, grid, level) for level in self.quantiles])
         scales = np.sqrt(self.lines[:, :1] + self.lines[:, 1:] * variance[:, 0])
@@ -137,16 +123,6 @@ def fit_line(variance: FloatArray, squared: FloatArray) -> FloatArray:
 
     Squared errors have standard deviations in proportion to their means, so each step weighs the
     rows by one over the line of the step before (iteratively reweighted least squares).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.automatic.error_scale import fit_line
-    >>> variance = np.linspace(0.0, 2.0, 50)
-    >>> fit_line(variance, 1.0 + 3.0 * variance).round(2)
-    array([1., 3.])
-    >>> fit_line(np.zeros(4), np.full(4, 2.0))
-    array([2., 0.])
     """
     unit = float(squared.mean())
     largest = float(variance.max(initial=0.0))

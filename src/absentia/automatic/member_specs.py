@@ -57,11 +57,18 @@ _MOST_MIXTURE_COLUMNS = 50
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that all members share."""
+    """Parameters of an automatic machine."""
 
-    seed: int
-    n_jobs: int | None
-    density: DensityLike
+    members: Any = "default"
+    weighting: str = "shrunk"
+    density: DensityLike = "gaussian"
+    hidden: tuple[float, ...] = (0.3, 0.6)
+    n_splits: int = 5
+    n_repeats: int = 1
+    time_budget: float | None = None
+    progress: bool = False
+    n_jobs: int | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ def _kernel(
                 if classifies
                 else KernelRidgeCV(alphas=_RIDGES, **shared)
             )
-            return SearchPlan("", "", False, steps, search)
+            return SearchPlan(steps, search)
         shared |= {
             "mask_weight": None if weights is None else weights[1],
             "random_state": settings.seed,
@@ -128,7 +135,7 @@ def _kernel(
             else (LargeScaleRidge(**shared), "alpha", (0.1, 3.0))
         )
         grid = {f"{type(machine).__name__.lower()}__{penalty}": values}
-        return EstimatorPlan("", "", False, make_pipeline(*steps, machine), grid)
+        return EstimatorPlan(make_pipeline(*steps, machine), grid)
 
     return make
 
@@ -146,11 +153,9 @@ def _mask_weights(rows: LearningRows) -> list[float | FloatArray]:
 
 
 def _normal_scores(rows: LearningRows, settings: Settings) -> KeepsLimits:
-    n_quantiles = min(200, len(rows.table))
+    n = min(200, len(rows.table))
     return KeepsLimits(
-        QuantileTransformer(
-            n_quantiles=n_quantiles, output_distribution="normal", random_state=settings.seed
-        )
+        QuantileTransformer(n_quantiles=n, output_distribution="normal", random_state=settings.seed)
     )
 
 
@@ -162,50 +167,45 @@ def _linear(rows: LearningRows, settings: Settings) -> MemberPlan:
         if rows.n_classes
         else KernelRidgeCV(alphas=_LINEAR_RIDGES, **shared)
     )
-    return SearchPlan("", "", False, (KeepsLimits(StandardScaler()),), search)
+    return SearchPlan((KeepsLimits(StandardScaler()),), search)
 
 
-def _forest(rows: LearningRows, settings: Settings) -> MemberPlan:
-    kind = RandomForestClassifier if rows.n_classes else RandomForestRegressor
-    # Threads of a small forest mostly wait, and race for Python's list of warning filters.
-    many = len(rows.table) >= _ROWS_FOR_THREADS
-    threads = n_threads(settings.n_jobs) if many else 1
-    forest = kind(150, random_state=settings.seed, n_jobs=threads)
-    return EstimatorPlan("", "", True, forest, {"min_samples_leaf": (1, 4)})
+def _forest(classifier: type, regressor: type) -> Callable[[LearningRows, Settings], MemberPlan]:
+    def make(rows: LearningRows, settings: Settings) -> MemberPlan:
+        # Threads of a small forest mostly wait, and race for Python's list of warning filters.
+        many = len(rows.table) >= _ROWS_FOR_THREADS
+        threads = n_threads(settings.n_jobs) if many else 1
+        kind = classifier if rows.n_classes else regressor
+        forest = kind(150, random_state=settings.seed, n_jobs=threads)
+        return EstimatorPlan(forest, {"min_samples_leaf": (1, 4)})
 
-
-def _extra_trees(rows: LearningRows, settings: Settings) -> MemberPlan:
-    kind = ExtraTreesClassifier if rows.n_classes else ExtraTreesRegressor
-    trees = kind(150, random_state=settings.seed, n_jobs=1)
-    return EstimatorPlan("", "", True, trees, {"min_samples_leaf": (1, 4)})
+    return make
 
 
 def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
-    trees = kind(
-        learning_rate=0.06, l2_regularization=1.0, min_samples_leaf=10, early_stopping=False,
-        random_state=settings.seed,
-    )  # fmt: skip
-    return StagedPlan("", "", True, trees, {"max_leaf_nodes": (3, 8)})
+    fixed = {"learning_rate": 0.06, "l2_regularization": 1.0, "min_samples_leaf": 10}
+    trees = kind(**fixed, early_stopping=False, random_state=settings.seed)
+    return StagedPlan(trees, {"max_leaf_nodes": (3, 8)})
 
 
 def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind: Any = GaussianProcessClassifier if rows.n_classes else GaussianProcessRegressor
     process = kind(density=settings.density, n_jobs=settings.n_jobs)
-    return EstimatorPlan("", "", False, make_pipeline(KeepsLimits(StandardScaler()), process))
+    return EstimatorPlan(make_pipeline(KeepsLimits(StandardScaler()), process))
 
 
-def _catboost(rows: LearningRows, settings: Settings) -> MemberPlan:
-    package = optional_import("catboost", "boosters", "The member 'catboost'")
-    kind = package.CatBoostClassifier if rows.n_classes else package.CatBoostRegressor
-    quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
-    return EstimatorPlan("", "", True, kind(random_state=settings.seed, **quiet))
+def _of_package(
+    package: str, prefix: str, **quiet: Any
+) -> Callable[[LearningRows, Settings], MemberPlan]:
+    """Return a maker of boosted trees of an optional package."""
 
+    def make(rows: LearningRows, settings: Settings) -> MemberPlan:
+        module = optional_import(package, "boosters", f"The member {package!r}")
+        kind = getattr(module, prefix + ("Classifier" if rows.n_classes else "Regressor"))
+        return EstimatorPlan(kind(random_state=settings.seed, **quiet))
 
-def _lightgbm(rows: LearningRows, settings: Settings) -> MemberPlan:
-    package = optional_import("lightgbm", "boosters", "The member 'lightgbm'")
-    kind = package.LGBMClassifier if rows.n_classes else package.LGBMRegressor
-    return EstimatorPlan("", "", True, kind(random_state=settings.seed, verbosity=-1, n_jobs=1))
+    return make
 
 
 def _mixture(settings: Settings) -> DensityLike:
@@ -225,6 +225,10 @@ def _never(rows: LearningRows) -> bool:
 
 
 _SCALED = KeepsLimits(StandardScaler())
+_CATBOOST = _of_package(
+    "catboost", "CatBoost", verbose=False, allow_writing_files=False, thread_count=1
+)
+_LIGHTGBM = _of_package("lightgbm", "LGBM", verbosity=-1, n_jobs=1)
 _MEANS = (SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
 
 #: All members in the order in which they are tried: one of each kind first, so that none is without
@@ -236,7 +240,9 @@ _MEANS = (SimpleImputer(add_indicator=True, keep_empty_features=True), StandardS
 SPECS = {
     spec.name: spec
     for spec in (
-        MemberSpec("forest", "random forest", _forest, "linear", 3.0, averages=True),
+        MemberSpec("forest", "random forest",
+                   _forest(RandomForestClassifier, RandomForestRegressor),
+                   "linear", 3.0, averages=True),
         MemberSpec("linear", "linear model on the means of beliefs", _linear, "forest", 0.6),
         MemberSpec("beliefs", "genRBF on beliefs of one Gaussian", _kernel(_SCALED),
                    "linear", 4.0, 1.0),
@@ -245,7 +251,8 @@ SPECS = {
         MemberSpec("indicators", "RBF kernel on column means and indicators of what is missing",
                    _kernel(*_MEANS, density=lambda settings: "gaussian"),
                    "beliefs", 2.0, default=_has_holes),
-        MemberSpec("extra-trees", "extremely randomized trees", _extra_trees,
+        MemberSpec("extra-trees", "extremely randomized trees",
+                   _forest(ExtraTreesClassifier, ExtraTreesRegressor),
                    "forest", 0.7, averages=True),
         MemberSpec("beliefs-mask", "genRBF on beliefs, times a kernel of what is missing",
                    _kernel(_SCALED, mask_weights=_mask_weights),
@@ -256,31 +263,16 @@ SPECS = {
                    _kernel(_SCALED, density=_mixture), "beliefs", 6.0, default=_is_narrow),
         MemberSpec("gaussian-process", "Gaussian process on beliefs", _gaussian_process,
                    "beliefs", 10.0, default=_never),
-        MemberSpec("catboost", "trees of catboost", _catboost, averages=True, default=_never),
-        MemberSpec("lightgbm", "trees of lightgbm", _lightgbm, averages=True, default=_never),
+        MemberSpec("catboost", "trees of catboost", _CATBOOST, averages=True, default=_never),
+        MemberSpec("lightgbm", "trees of lightgbm", _LIGHTGBM, averages=True, default=_never),
     )
 }
 # fmt: on
 
 
-def plan_members(
-    members: str | Sequence[Any], rows: LearningRows, settings: Settings
-) -> list[MemberPlan]:
-    """Return the plans of the members to try.
-
-    ``members`` is "default", or a sequence of names and of pairs of a name and an estimator that
-    takes NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.automatic.member_specs import Settings, plan_members
-    >>> from absentia.automatic.member_tuning import LearningRows
-    >>> rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
-    >>> plans = plan_members("default", rows, Settings(seed=0, n_jobs=None, density="gaussian"))
-    >>> [plan.name for plan in plans]
-    ['forest', 'linear', 'beliefs', 'boosting', 'extra-trees', 'beliefs-scores', 'beliefs-mixture']
-    """
+def plan_members(rows: LearningRows, settings: Settings) -> list[MemberPlan]:
+    """Return the plans of the members to try: those of their specs, and users' estimators."""
+    members = settings.members
     if isinstance(members, str):
         if members != "default":
             raise ValueError(
@@ -293,7 +285,9 @@ def plan_members(
         if isinstance(member, str) and member in SPECS:
             plans.append(SPECS[member].plan(rows, settings))
         elif isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "fit"):
-            plans.append(EstimatorPlan(str(member[0]), type(member[1]).__name__, True, member[1]))
+            name, estimator = member
+            kind = type(estimator).__name__
+            plans.append(EstimatorPlan(estimator, name=str(name), description=kind, averages=True))
         else:
             raise ValueError(
                 f"There is no member {member!r}; the members are {', '.join(SPECS)}, and pairs "
@@ -309,12 +303,6 @@ def quick_first(names: Sequence[str]) -> list[int]:
 
     The first member is tried whatever the budget. On a few hundred rows a forest takes several
     times as long as the linear model, and may be all that a short budget has time for.
-
-    Examples
-    --------
-    >>> from absentia.automatic.member_specs import quick_first
-    >>> quick_first(["forest", "linear", "beliefs"])
-    [1, 0, 2]
     """
     return sorted(range(len(names)), key=lambda k: names[k] != "linear")
 
@@ -328,18 +316,6 @@ def expected_seconds(name: str, taken: Mapping[str, float], *, on_features: bool
     ``taken`` are the seconds that members took, by name. The time of a member comes from the one
     that is most like it, or from the one that *that* is most like; where there is none, as for a
     user's own estimator, it is that of the quickest so far.
-
-    Examples
-    --------
-    >>> from absentia.automatic.member_specs import expected_seconds
-    >>> expected_seconds("beliefs", {"forest": 8.0, "linear": 5.0})
-    20.0
-    >>> expected_seconds("beliefs", {"forest": 8.0, "linear": 5.0}, on_features=True)
-    5.0
-    >>> expected_seconds("beliefs-mask", {"forest": 8.0, "linear": 5.0})
-    50.0
-    >>> expected_seconds("mine", {"forest": 8.0, "linear": 5.0})
-    5.0
     """
     times, passed = 1.0, set[str]()
     while name not in taken:

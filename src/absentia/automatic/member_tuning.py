@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble._forest import BaseForest
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -40,14 +34,7 @@ from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
-_TREES = (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+_TREES = (BaseForest, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 #: Rows that kernel searches solve for, over all of their folds.
 _SEARCHED_ROWS = 2000
 #: Up to as many rows the parameters of each fold are chosen on more groups of folds.
@@ -122,17 +109,10 @@ class LearningRows:
 
 @dataclass(frozen=True, eq=False)
 class FittedMember(Stored):
-    """A fitted model that predicts tables of float64 with NaN.
+    """A fitted model (trees or an estimator) that predicts tables of float64 with NaN.
 
-    Attributes
-    ----------
-    name : str
-    model : TreeEnsemble or estimator
-    averages : bool
-        Whether rows that miss more than training rows did are predicted by an average over draws;
-        members on beliefs handle such rows by themselves.
-    n_classes : int or None
-        None for regressors.
+    If ``averages``, rows that miss more than training rows did are predicted by an average over
+    draws; members on beliefs handle such rows by themselves. ``n_classes`` is None for regressors.
     """
 
     name: str
@@ -162,9 +142,9 @@ class FittedMember(Stored):
 class MemberPlan(ABC):
     """A model that may become a member; ``averages`` as in :class:`FittedMember`."""
 
-    name: str
-    description: str
-    averages: bool
+    name: str = field(default="", kw_only=True)
+    description: str = field(default="", kw_only=True)
+    averages: bool = field(default=False, kw_only=True)
 
     @property
     @abstractmethod
@@ -175,12 +155,18 @@ class MemberPlan(ABC):
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
         """Score candidates on the folds; return them, and the best of them fitted to all rows."""
 
+    def _with(self, estimator: BaseEstimator) -> EstimatorPlan:
+        """Return the plan of one candidate."""
+        return EstimatorPlan(
+            estimator, name=self.name, description=self.description, averages=self.averages
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class EstimatorPlan(MemberPlan):
     """An estimator that takes NaN, with a small grid of its parameters."""
 
-    estimator: BaseEstimator | None = None
+    estimator: BaseEstimator
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
@@ -189,7 +175,7 @@ class EstimatorPlan(MemberPlan):
 
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
         plans = [
-            replace(self, estimator=clone(self.estimator).set_params(**candidate), grid={})
+            self._with(clone(self.estimator).set_params(**candidate))
             for candidate in ParameterGrid(dict(self.grid))
         ]
         if len(plans) == 1:
@@ -234,44 +220,36 @@ class StagedPlan(EstimatorPlan):
     stages: tuple[int, ...] = (25, 50, 100, 200)
 
     def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
-        grid = list(ParameterGrid(dict(self.grid)))
+        grid, task = list(ParameterGrid(dict(self.grid))), rows.task
         places = [(stage, k) for k in range(len(grid)) for stage in self.stages]
         of_rows = np.full((len(places), len(rows.y)), np.nan)
         sums = np.zeros(len(places))
         for train, test in splits[:_STAGED_FOLDS]:
             held_out = rows[test]
             learned, centre = rows[train].centred()
+            table = np.where(learned.table.mask.all(axis=0), 0.0, held_out.table.array)
             for k, candidate in enumerate(grid):
                 model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                for stage, answers in self._staged(model, learned, held_out.table.array):
+                model = self._fit(model, learned)
+                staged = model.staged_predict_proba if rows.n_classes else model.staged_predict
+                for stage, answers in enumerate(staged(table), start=1):
+                    if stage not in self.stages:
+                        continue
+                    if rows.n_classes is None:
+                        answers = centre + np.reshape(answers, (-1, 1))
+                    else:
+                        answers = spread_over(np.arange(rows.n_classes), model.classes_, answers)
                     place = places.index((stage, k))
-                    loss = losses(centre + answers, held_out.y, rows.task)
-                    of_rows[place, test] = loss
-                    sums[place] += np.average(loss, weights=held_out.weights)
+                    of_rows[place, test] = losses(answers, held_out.y, task)
+                    sums[place] += np.average(of_rows[place, test], weights=held_out.weights)
         sums[np.isnan(of_rows).all(axis=1)] = np.inf
 
         def plan_of(place: int) -> EstimatorPlan:
             stage, k = places[place]
-            model = clone(self.estimator).set_params(max_iter=stage, **grid[k])
-            return EstimatorPlan(self.name, self.description, self.averages, model)
+            return self._with(clone(self.estimator).set_params(max_iter=stage, **grid[k]))
 
         candidates = Candidates(plan_of, (of_rows,), rows.weights)
         return candidates, plan_of(int(sums.argmin())).fitted(rows)
-
-    def _staged(
-        self, model: BaseEstimator, rows: LearningRows, table: FloatArray
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Fit a model, and yield its predictions after each of the stages."""
-        model = self._fit(model, rows)
-        staged = model.staged_predict if rows.n_classes is None else model.staged_predict_proba
-        table = np.where(rows.table.mask.all(axis=0), 0.0, table)
-        for step, answers in enumerate(staged(table), start=1):
-            if step not in self.stages:
-                continue
-            if rows.n_classes is None:
-                yield step, np.reshape(answers, (-1, 1))
-            else:
-                yield step, spread_over(np.arange(rows.n_classes), model.classes_, answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +274,7 @@ class SearchPlan(MemberPlan):
 
         def plan_of(candidate: int) -> EstimatorPlan:
             machine = clone(found.best_estimator_).set_params(**results["params"][candidate])
-            model = clone(Pipeline([*before, (name, machine)]))
-            return EstimatorPlan(self.name, self.description, self.averages, model)
+            return self._with(clone(Pipeline([*before, (name, machine)])))
 
         best = Pipeline([*before, (name, found.best_estimator_)])
         fitted = FittedMember(self.name, best, self.averages, rows.n_classes)

@@ -37,30 +37,12 @@ Splits = Sequence[tuple[IntArray, IntArray]]
 class Candidates:
     """The candidates of a member, and the loss of each on held-out rows.
 
-    Attributes
-    ----------
-    plan_of : callable
-        From the number of a candidate to the plan with its hyperparameters.
-    found : tuple of ndarray of shape (n_candidates, n_samples)
-        Losses, NaN for rows that were not scored. The first array chooses; later ones choose for a
-        fold that has all rows of those before.
-    weights : ndarray of shape (n_samples,) or None
-    nested : sequence of ndarray of shape (n_candidates, n_samples)
-        Losses for each fold of the first repeat, of candidates that were trained without its rows.
-        They choose for the fold, where there are any.
-    fits : dict
-        Members that were fitted to score candidates, by candidate and fold of the first repeat.
-
-    Examples
-    --------
-    The second candidate is better on all rows together, because of the last of them; that one is
-    predicted by the first:
-
-    >>> import numpy as np
-    >>> from absentia.automatic.nested_selection import Candidates
-    >>> candidates = Candidates(str, (np.array([[1.0, 1.0, 4.0], [2.0, 2.0, 0.0]]),))
-    >>> candidates.without([0]), candidates.without([2])
-    (1, 0)
+    ``plan_of`` leads from the number of a candidate to the plan with its hyperparameters. The
+    losses ``found`` are arrays (n_candidates, n_samples), NaN for rows that were not scored; the
+    first chooses, later ones choose for a fold that has all rows of those before. ``nested`` are
+    such losses for each fold of the first repeat, of candidates that were trained without its
+    rows; they choose for the fold, where there are any. ``fits`` are members that were fitted to
+    score candidates, by candidate and fold of the first repeat.
     """
 
     plan_of: Callable[[int], EstimatorPlan]
@@ -98,11 +80,6 @@ class RowScorer:
 
     A search has its scores by candidate and fold only. Losses are cached by the targets of the
     fold and by the score: equal scores in one fold are interchangeable.
-
-    Parameters
-    ----------
-    n_classes : int or None
-        The number of classes, coded from 0; None for numbers.
     """
 
     def __init__(self, n_classes: int | None) -> None:
@@ -145,16 +122,6 @@ def left_out_together(n_folds: int, *, thorough: bool) -> list[list[int]]:
     If ``thorough``, each fold is left out with both of its neighbours, one after the other;
     otherwise folds are left out by threes, each once, so that fewer and smaller problems are
     solved.
-
-    Examples
-    --------
-    >>> from absentia.automatic.nested_selection import left_out_together
-    >>> left_out_together(5, thorough=True)
-    [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
-    >>> left_out_together(5, thorough=False)
-    [[0, 1, 2], [3, 4, 0]]
-    >>> left_out_together(2, thorough=True)
-    []
     """
     if n_folds < 3:  # nothing would be left to train on
         return []

@@ -25,37 +25,13 @@ Link = Literal["identity", "sigmoid", "softmax"]
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble(Stored):
-    """A sum of decision trees that take NaN.
+    """A sum of decision trees that take NaN, added to ``baseline`` (n_outputs,).
 
-    Attributes
-    ----------
-    feature, left, right : ndarray of int, shape (n_nodes,)
-        The column that a node looks at, and the nodes below; -1 below a leaf.
-    threshold : ndarray of shape (n_nodes,)
-        Rows with at most this value go left.
-    missing_left : ndarray of bool, shape (n_nodes,)
-        Where rows go that miss the column.
-    values : ndarray of shape (n_nodes, n_outputs)
-    roots : ndarray of int, shape (n_trees,)
-    baseline : ndarray of shape (n_outputs,)
-        What the trees add to.
-    link : {"identity", "sigmoid", "softmax"}
-        From the sum to the answer.
-    single : bool
-        Whether the trees were grown on float32, so that values are rounded before they are
-        compared.
-    n_features : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> from absentia.automatic.tree_ensemble import TreeEnsemble
-    >>> X = np.array([[0.0, np.nan], [1.0, 2.0], [2.0, np.nan], [3.0, 1.0]])
-    >>> forest = RandomForestRegressor(5, random_state=0).fit(X, [0, 1, 2, 3])
-    >>> trees = TreeEnsemble.of(forest)
-    >>> bool(np.allclose(trees.answer(X)[:, 0], forest.predict(X)))
-    True
+    A node looks at column ``feature``. Rows with at most its ``threshold`` go to node ``left``,
+    others to ``right`` (both -1 at a leaf), and rows that miss the column where ``missing_left``
+    says; all (n_nodes,). ``values`` (n_nodes, n_outputs) are those of the leaves, ``roots``
+    (n_trees,) the first nodes. Trees that were grown on float32 are ``single``: values are rounded
+    before they are compared. ``link`` leads from the sum to the answer.
     """
 
     feature: IntArray

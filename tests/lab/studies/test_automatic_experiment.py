@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.automatic.assembly import Plan, assemble
+from absentia.automatic.assembly import assemble
 from absentia.automatic.committee import hide_cells
+from absentia.automatic.member_specs import Settings
 from absentia.automatic.member_tuning import LearningRows
 from lab.studies.automatic import scores
 from lab.studies.automatic.answers import LEVELS, compute, read
@@ -35,8 +36,8 @@ def test_the_average_is_that_of_the_machine(trial, tmp_path):
         compute(trial, member, tmp_path)
     answers = {member: read(tmp_path, trial, member) for member in MEMBERS}
     scene = Scene(trial, answers)
-    plan = Plan(MEMBERS, "shrunk", "gaussian", LEVELS, 5, 2, None, False, 1, trial.seed)
-    committee = assemble(trial.rows, plan).committee
+    settings = Settings(MEMBERS, hidden=LEVELS, n_repeats=2, n_jobs=1, seed=trial.seed)
+    committee = assemble(trial.rows, settings).committee
     for ours, table in zip(scene.average().tests, trial.tests, strict=True):
         np.testing.assert_allclose(ours, committee.answer(table), atol=1e-10)
     for method, make in all_methods(scene).items():
