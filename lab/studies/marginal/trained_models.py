@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, MarginalClassifier
 from absentia.densities.missing_values import MissingValues
-from absentia.predictions.row_formats import RowFormat
-from absentia.predictions.wrapped_model import TrainingTable, fit_weighted, stacked_draws
+from absentia.predictions.wrapped_model import fit_weighted, stacked_draws
 from absentia.tables import Table
 from lab.studies.marginal.trials import Split, scores, splits
 
@@ -57,18 +56,13 @@ def _ways(model: Any, density: Any, split: Split) -> Iterator[tuple[str, Any]]:
     y = split.y_train
     rows = Table(split.train_holes, columns_checked=True)
     names = rows.labels
-    training = TrainingTable(
-        rows,
-        MissingValues.of(density, names, len(names)),
-        np.arange(len(names)),
-        RowFormat.of(split.train_holes),
-    )
-    drawn, row, weights = stacked_draws(training, N_DRAWS, seed=1)
+    training = rows, MissingValues.of(density, names, len(names)), np.arange(len(names))
+    drawn, row, weights = stacked_draws(*training, N_DRAWS, seed=1)
     yield "stacked draws", averaged(fit_weighted(clone(model), drawn, y[row], weights), 64)
     # One model per draw; together they predict as many draws as the one above.
     answers = []
     for m in range(N_DRAWS):
-        single, row, _ = stacked_draws(training, 1, seed=10 + m)
+        single, row, _ = stacked_draws(*training, 1, seed=10 + m)
         answers.append(averaged(clone(model).fit(single, y[row]), 64 // N_DRAWS, seed=m))
     yield "one fit per draw", np.mean(answers, axis=0)
     filled = clone(model).fit(density.impute(split.train_holes), y)

@@ -15,7 +15,7 @@ from absentia.decisions.expected_gains import (
     gains_of_two,
     needs_two,
 )
-from absentia.decisions.measurements import Costs, Measurements, read_costs
+from absentia.decisions.measurements import Costs, Measurements, read_costs, unknown_column
 from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
 from absentia.densities.missing_values import MissingValues
 from absentia.parameters import (
@@ -142,7 +142,8 @@ def measure_next(
             "density must be a fitted density such as GaussianDensity().fit(X_train), found "
             f"{shown(density)}."
         )
-    rows, unknowns = read_rows(model, X, density)
+    rows = read_rows(model, X, density)
+    table, unknowns = rows.table, rows.unknowns
     trial_model = TrialModel.of(model, X, rows, loss)
     names = tuple(column.name for column in unknowns.columns)
     prices = read_costs(costs, names)
@@ -151,7 +152,6 @@ def measure_next(
         raise ValueError(f"lookahead must be 1, 2 or 'auto', found {lookahead!r}.")
     SHARE.check("worth_share", worth_share)
     FINITE.check("stop_below", stop_below)
-    table = rows if isinstance(rows, Table) else rows.table
     candidates = unknowns.missing(table.array) & _wanted(among, names)
     if budget is not None:
         _BUDGET.check("budget", budget)
@@ -253,10 +253,7 @@ def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
         elif isinstance(column, int | np.integer) and -len(names) <= column < len(names):
             wanted[column] = True
         else:
-            raise ValueError(
-                f"among names the column {column!r}, which the table does not have; its columns "
-                f"are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
-            )
+            raise unknown_column("among names", column, names)
     return wanted
 
 

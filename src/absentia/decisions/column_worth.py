@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.decisions.measurements import Costs, per_cost, read_costs
 from absentia.decisions.trial_model import absent_cells, cells_of
+from absentia.machines.averaging import require_probabilities
 from absentia.parameters import RandomState, count_from, require
 from absentia.predictions.row_formats import take_rows
-from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 from absentia.tables.frames import without_cells
 from absentia.tables.reading import is_frame
 
@@ -66,7 +67,8 @@ def column_worth(
     rows: Any = X if is_frame(X) else as_table(X)
     targets = np.asarray(y)
     check_consistent_length(rows, targets)
-    _check_probabilities(model)
+    if is_classifier(model):
+        require_probabilities(model)
     rng = check_random_state(random_state)
     before = _row_losses(model, rows, targets).mean()
     n_samples, n_columns = rows.shape
@@ -75,15 +77,6 @@ def column_worth(
         for j in range(n_columns)
     ]
     return np.maximum(np.array(after) - before, 0.0)
-
-
-def _check_probabilities(model: BaseEstimator) -> None:
-    """Raise for a classifier without probabilities, whose log loss is unknown."""
-    if is_classifier(model) and not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"{type(model).__name__} has no predict_proba, and the worth of a column is measured "
-            "by log loss: wrap it in sklearn.calibration.CalibratedClassifierCV."
-        )
 
 
 def _row_losses(model: BaseEstimator, rows: Any, y: np.ndarray) -> FloatArray:
@@ -170,16 +163,12 @@ def held_out_worth(
     array([0.4, 1. , 0.4])
     """
     template = getattr(model, "best_estimator_", model)
-    _check_probabilities(template)
+    if is_classifier(template):
+        require_probabilities(template)
     targets = np.asarray(y)
     rows: Any = X if is_frame(X) else as_table(X)
     check_consistent_length(rows, targets)
-    names = (
-        [str(name) for name in rows.columns]
-        if is_frame(rows)
-        else [f"x{j}" for j in range(rows.shape[1])]
-    )
-    prices = read_costs(costs, names)
+    prices = read_costs(costs, column_names(rows, rows.shape[1]))
     count_from(1, sys.maxsize).check("max_rows", max_rows)
     held = _HeldOut.of(model, rows, targets, cv, int(max_rows), random_state)
     parts = held.forward(prices, max_columns), held.shuffled(random_state)
@@ -239,7 +228,9 @@ class _HeldOut:
                 promising = left[np.argsort(-self._last_drops(left), kind="stable")[:_BEAM]]
                 couples = np.array(list(combinations(promising, 2)))
                 both, more, pairs = self._best(known, couples, prices)
-                if pairs and _per_cost(more, prices, both) > _per_cost(drop, prices, chosen):
+                spent = prices[both].sum(), prices[chosen].sum()
+                better, now = per_cost(np.array([more, drop]), np.array(spent))
+                if pairs and better > now:
                     chosen, drop = both, more
             if drop <= 0:
                 break
@@ -269,9 +260,7 @@ class _HeldOut:
         np.put_along_axis(masks, sets, True, axis=1)
         drops = self._drops(known[None], masks, sets)
         sure = np.array([mean > _ERRORS * error for mean, error in drops])
-        rates = np.array(
-            [_per_cost(mean, prices, one) for (mean, _), one in zip(drops, sets, strict=True)]
-        )
+        rates = per_cost(np.array([mean for mean, _ in drops]), prices[sets].sum(axis=1))
         if sets.shape[1] > 1 and sure.any():
             rates = np.where(sure, rates, -np.inf)
         best = int(np.argmax(rates))
@@ -318,10 +307,6 @@ def _mean_and_error(parts: list[FloatArray]) -> tuple[float, float]:
     if len(drops) < 2:
         return 0.0, np.inf
     return float(drops.mean()), float(drops.std(ddof=1) / np.sqrt(len(drops)))
-
-
-def _per_cost(drop: float, prices: FloatArray, columns: IntArray) -> float:
-    return per_cost(drop, float(prices[columns].sum()))
 
 
 def _refitted(model: BaseEstimator, rows: Any, y: np.ndarray) -> BaseEstimator:

@@ -14,6 +14,7 @@ import numpy as np
 
 from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials
 from absentia.beliefs.draws import DrawPoints
+from absentia.decisions.measurements import per_cost
 from absentia.decisions.trial_model import Loss, TrialModel
 from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import over_draws
@@ -187,8 +188,7 @@ def _most_promising(of: Setting, first: FloatArray) -> BoolArray:
 
 def _per_cost(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatArray:
     """Return gains per cost, minus infinity where a cell is no candidate."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(candidates, np.nan_to_num(gain / costs, nan=0.0), -np.inf)
+    return np.where(candidates, np.nan_to_num(per_cost(gain, costs)), -np.inf)
 
 
 def _stacked(first: Table, second: Table) -> Table:

@@ -63,10 +63,7 @@ class Measurements:
     @property
     def gain_per_cost(self) -> FloatArray:
         """The gain divided by the cost, infinite for a gain that costs nothing."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio: FloatArray = self.gain / self.cost
-        # No gain at no cost counts as zero.
-        return np.where((self.cost == 0) & (self.gain == 0), 0.0, ratio)
+        return per_cost(self.gain, self.cost)
 
     @property
     def best_column(self) -> IntArray:
@@ -124,23 +121,14 @@ class Measurements:
 def read_costs(
     costs: Costs, names: Sequence[str], what: str = "costs", missing: float = 1.0
 ) -> FloatArray:
-    """Return one cost per column, checked; ``missing`` for columns that a dict leaves out.
-
-    Examples
-    --------
-    >>> read_costs({"b": 3}, ["a", "b"])
-    array([1., 3.])
-    """
+    """Return one cost per column, checked; ``missing`` for columns that a dict leaves out."""
     if costs is None:
         return np.ones(len(names))
     if isinstance(costs, Mapping):
         given = {str(name): value for name, value in costs.items()}
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(
-                f"{what} name the column {unknown[0]!r}, which the table does not have; its "
-                f"columns are {', '.join(names[:10])}{', ...' * (len(names) > 10)}."
-            )
+            raise unknown_column(f"{what} name", unknown[0], names)
         costs = [given.get(name, missing) for name in names]
     values = np.array(numbers(what, costs, "finite numbers, one per column"))
     if values.shape != (len(names),):
@@ -173,35 +161,33 @@ def rank_source_columns(
 
     ``gains`` (n_samples, n_encoded) are NaN where there is nothing to measure; ``sources`` are the
     columns of the user's table that encoded columns are read from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> gains = np.array([[0.5, 0.1, 0.3], [np.nan, 0.2, 0.1]])
-    >>> for row in rank_source_columns(gains, ["age", "ward", "ward"], {"age": 2}):
-    ...     print([(column.name, column.gain_per_cost) for column in row])
-    [('ward', 0.3), ('age', 0.25)]
-    [('ward', 0.2)]
     """
     names = list(dict.fromkeys(sources))
-    prices = read_costs(costs, names)
-    column_of = np.array([names.index(source) for source in sources])
-    best = np.full((len(gains), len(names)), -np.inf)
-    for j, column in enumerate(column_of):
+    best = np.full((len(gains), len(names)), np.nan)
+    for j, source in enumerate(sources):
+        column = names.index(source)
         best[:, column] = np.fmax(best[:, column], gains[:, j])
-    ranked = []
-    for row in best.tolist():
-        columns = [
-            RankedColumn(name, gain, cost, per_cost(gain, cost))
-            for name, gain, cost in zip(names, row, prices.tolist(), strict=True)
-            if gain > -np.inf
+    cost = read_costs(costs, names)
+    found = Measurements(tuple(names), best, cost, np.zeros(len(gains)), best, 0.0)
+    rate = found.gain_per_cost
+    return [
+        [
+            RankedColumn(names[j], float(best[i, j]), float(cost[j]), float(rate[i, j]))
+            for j in found._order(i)
         ]
-        ranked.append(sorted(columns, key=lambda column: -column.gain_per_cost))
-    return ranked
+        for i in range(len(gains))
+    ]
 
 
-def per_cost(gain: float, cost: float) -> float:
-    """Return the gain per unit of cost; what costs nothing and gains anything comes first."""
-    if cost > 0:
-        return gain / cost
-    return np.inf if gain > 0 else 0.0
+def per_cost(gain: FloatArray, cost: FloatArray) -> FloatArray:
+    """Return gains per unit of cost; what costs nothing and gains anything comes first."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((cost == 0) & (gain == 0), 0.0, gain / cost)
+
+
+def unknown_column(name: str, column: object, names: Sequence[str]) -> ValueError:
+    """Return the error of an argument that names a column which the table does not have."""
+    return ValueError(
+        f"{name} the column {column!r}, which the table does not have; its columns are "
+        f"{', '.join(names[:10])}{', ...' * (len(names) > 10)}."
+    )

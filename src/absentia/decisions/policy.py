@@ -11,24 +11,10 @@ from sklearn.base import BaseEstimator
 
 from absentia.decisions.acquisition import Lookahead, LossName, measure_next
 from absentia.decisions.measurements import Costs, read_costs
-from absentia.decisions.trial_model import (
-    Loss,
-    TrialModel,
-    absent_cells,
-    cells_of,
-    read_rows,
-)
+from absentia.decisions.trial_model import Loss, TrialModel, absent_cells, cells_of, read_rows
 from absentia.predictions.answers import find_density
 from absentia.predictions.row_formats import take_rows
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Table,
-    TableLike,
-    as_table,
-    table_as,
-)
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, table_as
 from absentia.tables.frames import with_cells
 from absentia.tables.reading import as_frame, is_frame
 
@@ -224,13 +210,10 @@ class _Measuring:
         cls, model: BaseEstimator, X: TableLike, oracle: Any, density: BaseEstimator
     ) -> _Measuring:
         density = getattr(density, "estimator", density) or find_density(model)
-        opened, unknowns = read_rows(model, X, density)
-        table = opened if isinstance(opened, Table) else opened.table
+        table, unknowns, given = read_rows(model, X, density)
         names = tuple(column.name for column in unknowns.columns)
-        missing = unknowns.missing(table.array)
-        shape = missing.shape
-        worded = not isinstance(opened, Table)
-        truth = oracle
+        missing, worded = unknowns.missing(table.array), given is not None
+        shape, truth = missing.shape, oracle
         hopeless = np.zeros(shape, dtype=np.bool_)
         if not callable(oracle):
             truth = cells_of(as_frame(oracle)) if worded else as_table(oracle)
@@ -254,9 +237,8 @@ class _Measuring:
     def answers(self) -> FloatArray:
         """Return the predictions for the rows as they are known now."""
         rows = self.rows(np.arange(len(self.missing)))
-        opened, _ = read_rows(self.model, rows, self.density)
-        table = opened if isinstance(opened, Table) else opened.table
-        return TrialModel.of(self.model, rows, opened)(table, np.arange(len(table)))
+        read = read_rows(self.model, rows, self.density)
+        return TrialModel.of(self.model, rows, read)(read.table, np.arange(len(rows)))
 
     def measure(self, column: IntArray) -> IntArray:
         """Measure a column of each row (-1 for none); return the rows where there was no value."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.missing_values import MissingValues
+from absentia.machines.averaging import require_probabilities
 from absentia.machines.uncertainty import entropy
 from absentia.predictions.answers import layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
-from absentia.predictions.row_formats import PlannedFormat
+from absentia.predictions.row_formats import PlannedFormat, RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
@@ -53,15 +54,9 @@ _REGIONS = {"width": "predict_interval", "size": "predict_set"}
 class TrialModel:
     """A model that predicts rows, whatever kind of table it was trained on.
 
-    Attributes
-    ----------
-    model : estimator
-    classifies : bool
-    region : str or None
-        ``"width"`` or ``"size"`` where predictions are the widths of the intervals, or the sizes
-        of the sets, of a conformal predictor.
-    written : callable
-        From rows of a table, and the user's row that each comes from, to what the model takes.
+    ``region`` is "width" or "size" where predictions are the widths of the intervals, or the sizes
+    of the sets, of a conformal predictor. ``written`` takes rows of a table, and the user's row
+    that each comes from, to what the model takes.
     """
 
     model: BaseEstimator
@@ -71,10 +66,9 @@ class TrialModel:
 
     @classmethod
     def of(
-        cls, model: BaseEstimator, X: TableLike, rows: ReadFrame | Table, region: Any = None
+        cls, model: BaseEstimator, X: TableLike, rows: RowsRead, region: Any = None
     ) -> TrialModel:
         """Check a model, and prepare it for rows that are trials of the user's rows."""
-        inner = getattr(model, "estimator", model)
         check_is_fitted(model)
         classifies = is_classifier(model)
         region = region if isinstance(region, str) and region in _REGIONS else None
@@ -85,13 +79,8 @@ class TrialModel:
                 f"{'ConformalClassifier' if classifies else 'ConformalRegressor'}, or use "
                 f"loss={'log' if classifies else 'variance'!r}."
             )
-        if classifies and region is None and not hasattr(model, "predict_proba"):
-            name = type(inner if not isinstance(inner, str) else model).__name__
-            raise ValueError(
-                f"{name} has no predict_proba, so its uncertainty is unknown. Wrap it in "
-                f"scikit-learn's calibration: CalibratedClassifierCV({name}(...), "
-                "method='sigmoid')."
-            )
+        if classifies and region is None:
+            require_probabilities(model)
         if not classifies and not hasattr(model, "predict"):
             raise TypeError(
                 f"{type(model).__name__} has no predict; give a classifier or a regressor."
@@ -128,33 +117,36 @@ class TrialModel:
         return np.column_stack([mean, np.full(len(mean), np.nan)])
 
 
-def _writer(
-    model: BaseEstimator, X: Any, rows: ReadFrame | Table
-) -> Callable[[Table, IntArray], Any]:
+def _writer(model: BaseEstimator, X: Any, rows: RowsRead) -> Callable[[Table, IntArray], Any]:
     """Return the function from rows to what a model takes: a frame, a table or an array."""
-    if isinstance(rows, ReadFrame):
+    given = rows.given
+    if given is not None:
         assert rows.table.plan is not None
         planned = PlannedFormat.of(X, rows.table.plan)
-        return lambda table, origin: planned.rows(table.array, rows, origin)
-    if rows.lower is not None:  # limits of values that are still missing go with the rows
+        return lambda table, origin: planned.rows(table.array, given, origin)
+    if rows.table.lower is not None:  # limits of values that are still missing go with the rows
         return lambda table, origin: table
     if not (is_frame(X) and hasattr(model, "feature_names_in_")):
         return lambda table, origin: table.array
-    # Missing values need floats; a column of whole numbers is one no longer.
-    names, kind = list(X.columns), type(X)
-    if kind.__module__.startswith("polars"):
-        return lambda table, origin: kind(table.array, schema=names).fill_nan(None)
-    return lambda table, origin: kind(table.array, columns=names)
+    plain = RowFormat.of(X)
+    return lambda table, origin: plain.rows(table.array)
 
 
-def read_rows(
-    model: BaseEstimator, X: TableLike, density: BaseEstimator
-) -> tuple[ReadFrame | Table, MissingValues]:
+class RowsRead(NamedTuple):
+    """A user's rows, their missing values, and the frame that they were, where it has words."""
+
+    table: Table
+    unknowns: MissingValues
+    given: ReadFrame | None
+
+
+def read_rows(model: BaseEstimator, X: TableLike, density: BaseEstimator) -> RowsRead:
     """Return a user's rows, and what a density says about their missing values."""
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
         given = plan.read_frame(X)
-        return given, MissingValues.of(density, plan.names, given.table.n_features, plan)
+        missing = MissingValues.of(density, plan.names, given.table.n_features, plan)
+        return RowsRead(given.table, missing, given)
     table = Table.of(X)
     expected = getattr(density, "n_features_in_", table.n_features)
     if expected != table.n_features:
@@ -165,7 +157,8 @@ def read_rows(
     numbers = vars(density).get("plan_")
     array = table.array if numbers is None else numbers.without_sentinels(table.array)
     table = replace(table, array=array, columns_checked=True, _known={}, _whole=None)
-    return table, MissingValues.of(density, table.labels, table.n_features, table.plan)
+    missing = MissingValues.of(density, table.labels, table.n_features, table.plan)
+    return RowsRead(table, missing, None)
 
 
 def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:

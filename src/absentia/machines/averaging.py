@@ -42,23 +42,10 @@ def over_draws(
 ) -> tuple[FloatArray, ...]:
     """Apply a function to draws of the rows of a table, in bounded memory.
 
-    Parameters
-    ----------
-    function : callable
-        From complete rows, shape (n_some, n_draws, n_features), and the rows of the table that
-        they are draws of, shape (n_some,), to arrays with one entry per row. Rows that miss
-        nothing come with a single draw, themselves.
-    unknowns : MissingValues
-        What the missing values could be.
-    table : Table of at least one row
-    points : DrawPoints of ``unknowns.n_drawn`` columns
-    n_jobs : int, optional
-        Threads over chunks of draws; None is one, because the function may use threads itself.
-
-    Returns
-    -------
-    tuple of ndarray
-        The arrays of the function, in the order of the rows of the table.
+    The function takes complete rows, shape (n_some, n_draws, n_features), and the rows of the table
+    that they are draws of, shape (n_some,), to arrays with one entry per row; these are returned in
+    the order of the table. Rows that miss nothing come with a single draw, themselves. ``n_jobs``
+    threads share the chunks of draws; None is one, because the function may use threads itself.
     """
     incomplete = unknowns.incomplete(table.array)
     whole, drawn = np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
@@ -112,21 +99,10 @@ def uncertainty_over_draws(
 ) -> Uncertainty:
     """Return the parts of the uncertainty of any model's predictions.
 
-    Parameters
-    ----------
-    answer : callable
-        The model, for complete rows.
-    unknowns, table, points, n_jobs
-        As in :func:`over_draws`.
-    model : fitted estimator
-        Entropies for a classifier, with the names of its classes; variances for others.
-    noise : float or array of shape (n_outputs,), default=0
-        Variance of the target about the model, where known.
-    by_column : bool, default=True
-        Whether to compute the parts of single columns, which takes about as many predictions
-        for each missing value as the rest.
-    one_output : bool, default=False
-        Whether numbers have no axis for outputs.
+    ``answer`` is the model for complete rows; the parts are entropies where ``model`` is a
+    classifier, variances for others. ``noise``, of shape (n_outputs,), is the variance of the
+    target about the model, where known. ``by_column`` takes about as many predictions for each
+    missing value as the rest. With ``one_output`` numbers have no axis for outputs.
     """
     unit: Unit = "entropy" if is_classifier(model) else "variance"
 
@@ -174,12 +150,8 @@ def machine_uncertainty(
     """
     table, unknowns = _rows_of(machine, X)
     method = "predict_proba" if is_classifier(machine) else "predict"
-    if not hasattr(machine, method):
-        raise ValueError(
-            f"{type(machine).__name__} has no {method}, from which an uncertainty could be "
-            "computed. Use LogisticRegression, or wrap the machine in "
-            "sklearn.calibration.CalibratedClassifierCV and that in MarginalClassifier."
-        )
+    if method == "predict_proba":
+        require_probabilities(machine)
     predict: Any = getattr(machine, method)
     one_output = method == "predict" and np.ndim(predict(unknowns.believe(table[:1]))) == 1
 
@@ -208,6 +180,18 @@ def machine_uncertainty(
         answer, unknowns, table, points, machine,
         noise=noise, by_column=by_column, one_output=one_output,
     )  # fmt: skip
+
+
+def require_probabilities(model: BaseEstimator) -> None:
+    """Raise ValueError with a remedy for a classifier without probabilities."""
+    if not hasattr(model, "predict_proba"):
+        name = type(getattr(model, "estimator", model)).__name__
+        raise ValueError(
+            f"{name} has no predict_proba, so that its uncertainty is unknown. Wrap it in "
+            f"sklearn.calibration.CalibratedClassifierCV({name}(...), method='sigmoid'); if it is "
+            "fitted already, around FrozenEstimator(model) and with rows that it was not trained "
+            "on."
+        )
 
 
 def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, MissingValues]:

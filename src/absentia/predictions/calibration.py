@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.missingness import Patterns
-from absentia.predictions.hiding_table import HidingTable, KeptTable
+from absentia.predictions.hiding_table import HidingTable
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -43,11 +43,6 @@ def rank_of_quantile(coverage: float, n: int) -> int:
     """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
 
     Beyond ``n`` there are too few rows for the coverage.
-
-    Examples
-    --------
-    >>> rank_of_quantile(0.9, 9), rank_of_quantile(0.9, 8)
-    (9, 9)
     """
     # The room for rounding leaves nothing of a coverage near zero.
     return max(1, int(np.ceil(coverage * (n + 1) - 1e-9)))
@@ -76,14 +71,13 @@ class Calibration(Stored):
     ``model_of_row`` is the model of each row.
     """
 
-    table: HidingTable | KeptTable
+    table: HidingTable
     models: tuple[Fitted, ...]
     model_of_row: IntArray
 
     def validate(self) -> None:
         """Raise ValueError unless every row of the table has one of the models."""
-        if not isinstance(self.table, HidingTable | KeptTable):
-            raise ValueError(f"Calibration with a {type(self.table).__name__} for rows.")
+        self._require_type("table", HidingTable)
         self._require_array("model_of_row", np.intp, (len(self.table),))
         self._require_indices("model_of_row", len(self.models))
 
@@ -94,23 +88,16 @@ class Calibration(Stored):
         self, new: HidingTable, method: str, subsample: int, answer: Answer
     ) -> Iterator[Comparison]:
         """Yield comparisons that together have every new row once."""
-        everything, known = np.arange(len(self)), self.table.opened()
-        if method in ("split", "cross"):
-            calibration = self._answers(known, everything, self.model_of_row, None, answer)
-            models, which = np.unique(self.model_of_row, return_inverse=True)
-            for start in range(0, len(new), _BATCH):
-                rows = np.arange(start, min(start + _BATCH, len(new)))
-                found = [answer(self.models[model], new.take(rows)) for model in models]
-                yield Comparison(rows, everything, calibration, np.stack(found, axis=1), which)
-            return
-        patterns = Patterns.of_mask(new.mask)
+        known, hides = self.table.opened(), method not in ("split", "cross")
+        # Where nothing is hidden, one comparison serves all rows.
+        patterns = Patterns.of_mask(new.mask if hides else np.zeros_like(new.mask))
         for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
             kept = self._comparable(mask, method, subsample)
             if not len(kept):
                 nothing = np.empty((len(rows), 0, 0))
                 yield Comparison(rows, kept, nothing[0], nothing, kept)
                 continue
-            hidden = known.mask[kept] | mask
+            hidden = (known.mask[kept] | mask) & hides
             models = self.model_of_row[kept]
             calibration = self._answers(known, kept, models, hidden, answer)
             keys = np.column_stack([models, hidden])
@@ -141,7 +128,7 @@ class Calibration(Stored):
         table: HidingTable,
         rows: IntArray,
         models: IntArray,
-        hidden: BoolArray | None,
+        hidden: BoolArray,
         answer: Answer,
     ) -> FloatArray:
         """Return the predictions of each row's model, in batches."""
@@ -150,8 +137,7 @@ class Calibration(Stored):
             mine = np.flatnonzero(models == model)
             for start in range(0, len(mine), _BATCH):
                 batch = mine[start : start + _BATCH]
-                masks = None if hidden is None else hidden[batch]
-                parts.append(answer(self.models[model], table.take(rows[batch], masks)))
+                parts.append(answer(self.models[model], table.take(rows[batch], hidden[batch])))
                 order.append(batch)
         answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
         return answers

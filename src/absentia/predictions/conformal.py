@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.machines.averaging import require_probabilities
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.machines.validation import checked_labels, warn_of_other_order
 from absentia.parameters import ESTIMATOR, Rule, check_parameters, declared, words
@@ -301,13 +302,7 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
         else:
             labels = self._check_targets(y, len(table))
             classes = np.unique(labels)
-        if not hasattr(self.estimator, "predict_proba"):
-            name = type(getattr(self.estimator, "estimator", self.estimator)).__name__
-            raise ValueError(
-                f"{name} has no predict_proba, from which label sets are made. Wrap it in "
-                f"scikit-learn's calibration: CalibratedClassifierCV({name}(...), "
-                "method='sigmoid')."
-            )
+        require_probabilities(self.estimator)
         attributes = self._fit(table, labels)
         codes = np.searchsorted(classes, np.asarray(attributes["calibration_targets_"]))
         found = attributes | {"calibration_targets_": codes, "classes_": classes}

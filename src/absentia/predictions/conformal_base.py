@@ -7,7 +7,6 @@ are one number per class, the larger the less the class conforms.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -32,7 +31,7 @@ from absentia.parameters import (
 )
 from absentia.predictions.calibration import Calibration, Fitted
 from absentia.predictions.hiding_table import HidingTable
-from absentia.predictions.wrapped_model import rows_learned_from
+from absentia.predictions.wrapped_model import predict_parameters, rows_learned_from
 from absentia.tables import FloatArray, IntArray, TableLike
 from absentia.tables.stored import InconsistentError
 
@@ -75,32 +74,23 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
                     "'exact', 'nested' or 'nested*' with cv=None; all rows then calibrate it."
                 )
             _warn_of_seen_rows(templates, table)
-            return self._attributes(templates, table, [templates], np.zeros(len(y), int), y)
-        if self.cv is None and self.method != "cross":
+            model, models, which = templates, [templates], np.zeros(len(y), dtype=np.intp)
+        elif self.cv is None and self.method != "cross":
             train, calibrate = self._held_out(y)
             model = _fitted(templates, table, y, train)
-            rows = HidingTable.of(table.take(calibrate))
-            which = np.zeros(len(calibrate), dtype=np.intp)
-            return self._attributes(model, rows, [model], which, y[calibrate])
-        folds = self._splitters[1](self.cv or _FOLDS, shuffle=True, random_state=self.random_state)
-        models, which = [], np.empty(len(y), dtype=np.intp)
-        for fold, (train, test) in enumerate(folds.split(np.zeros((len(y), 1)), y)):
-            models.append(_fitted(templates, table, y, train))
-            which[test] = fold
-        whole = _fitted(templates, table, y, np.arange(len(y)))
-        return self._attributes(whole, table, models, which, y)
-
-    def _attributes(
-        self,
-        model: Fitted,
-        table: HidingTable,
-        models: list[Fitted],
-        which: IntArray,
-        y: np.ndarray,
-    ) -> dict[str, object]:
+            models, which = [model], np.zeros(len(calibrate), dtype=np.intp)
+            table, y = HidingTable.of(table.take(calibrate)), y[calibrate]
+        else:
+            splitter = self._splitters[1]
+            folds = splitter(self.cv or _FOLDS, shuffle=True, random_state=self.random_state)
+            models, which = [], np.empty(len(y), dtype=np.intp)
+            for fold, (train, test) in enumerate(folds.split(np.zeros((len(y), 1)), y)):
+                models.append(_fitted(templates, table, y, train))
+                which[test] = fold
+            model = _fitted(templates, table, y, np.arange(len(y)))
         return {
             "estimator_": model[0] if len(model) == 1 else model,
-            "calibration_": Calibration(table.kept(), tuple(models), which),
+            "calibration_": Calibration(table.stored(), tuple(models), which),
             "calibration_targets_": y,
         }
 
@@ -194,7 +184,7 @@ def _absolute(fitted: Fitted, X: TableLike) -> FloatArray:
 def _normalised(fitted: Fitted, X: TableLike) -> FloatArray:
     """Return the prediction, in units of the standard deviation that the model predicts."""
     (model,) = fitted
-    if _predict_takes_std(model):
+    if "return_std" in predict_parameters(model):
         mean, spread = model.predict(X, return_std=True)
     else:
         uncertainty = model.predict_uncertainty(X, by_column=False)
@@ -238,7 +228,7 @@ LABEL_SCORES: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 def reports_spread(model: BaseEstimator) -> bool:
     """Return whether a regressor reports the spread of its predictions."""
-    return _predict_takes_std(model) or hasattr(model, "predict_uncertainty")
+    return "return_std" in predict_parameters(model) or hasattr(model, "predict_uncertainty")
 
 
 def quantile_pair(estimator: BaseEstimator, coverage: float) -> Sequence[Any]:
@@ -248,10 +238,6 @@ def quantile_pair(estimator: BaseEstimator, coverage: float) -> Sequence[Any]:
     an estimator inside it, and is copied twice.
     """
     if isinstance(estimator, tuple | list):
-        if len(estimator) != 2:
-            raise ValueError(
-                f"score='quantile' needs two estimators, (lower, upper), found {len(estimator)}."
-            )
         return estimator
     inner = not isinstance(estimator, FrozenEstimator)
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "quantile"]
@@ -264,12 +250,6 @@ def quantile_pair(estimator: BaseEstimator, coverage: float) -> Sequence[Any]:
     name = min(names, key=len)
     levels = ((1 - coverage) / 2, (1 + coverage) / 2)
     return [clone(estimator).set_params(**{name: level}) for level in levels]
-
-
-def _predict_takes_std(model: BaseEstimator) -> bool:
-    if hasattr(model, "steps"):
-        model = model.steps[-1][1]
-    return "return_std" in inspect.signature(model.predict).parameters
 
 
 def _numbers(prediction: object) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -24,26 +24,37 @@ class HidingTable(Stored, Rows):
 
     Attributes
     ----------
-    kind : frame or None
-        The frame that the user passed, whose kind every table of hidden rows has.
+    names : tuple or None
+        The columns of a frame; None for an array.
     values : ndarray of shape (n_samples, n_features), or a pandas frame
+        An array for a frame of polars, a StoredFrame in a fitted model.
     mask : ndarray of bool, shape (n_samples, n_features)
         The missing values; one with limits is not missing.
     lower, upper : ndarray of shape (n_samples, n_features) or None
         Limits of values, see :func:`absentia.bounded`; they are hidden with the value.
     """
 
-    kind: Any
+    names: tuple[Any, ...] | None
     values: Any
     mask: BoolArray
     lower: FloatArray | None = None
     upper: FloatArray | None = None
 
     def validate(self) -> None:
-        """Raise ValueError unless mask and limits have the shape of the values."""
-        self._require_array("mask", bool, self.values.shape)
+        """Raise ValueError unless names, values, mask and limits are about the same cells."""
+        n_columns = None
+        if self.names is not None:
+            self._require_type("names", tuple)
+            n_columns = len(self.names)
+        if isinstance(self.values, StoredFrame):
+            self.values.validate()
+            shape = (*{len(column) for column in self.values.columns}, n_columns)
+        else:
+            self._require_array("values", np.float64, (None, n_columns))
+            shape = self.values.shape
+        self._require_array("mask", bool, shape)
         for name in ("lower", "upper") if self.lower is not None else ():
-            self._require_array(name, np.float64, self.values.shape)
+            self._require_array(name, np.float64, shape)
 
     @classmethod
     def of(cls, X: Any) -> HidingTable:
@@ -58,27 +69,24 @@ class HidingTable(Stored, Rows):
                     "Found 0 sample(s) while a minimum of 1 is required: to calibrate a model, "
                     "give rows with known targets that it was not trained on."
                 )
-            return cls(X, X, X.isna().to_numpy())
+            return cls(tuple(X.columns), X, X.isna().to_numpy())
         if is_frame(X) and has_columns_of_words(X):
             raise ValueError(
                 "A conformal predictor accepts frames with columns of words only from pandas: pass "
                 "X.to_pandas(), or put absentia.TableEncoder before the model."
             )
         values = as_table(X)
-        return cls(X if is_frame(X) else None, values, np.isnan(values))
+        return cls(tuple(X.columns) if is_frame(X) else None, values, np.isnan(values))
 
-    def kept(self) -> HidingTable | KeptTable:
-        """Return the rows in a form that a model file can store."""
-        if self.kind is None:
-            return self
-        names = tuple(self.kind.columns)
-        if hasattr(self.values, "iloc"):
-            return KeptTable("pandas", names, StoredFrame.of(self.values), self.mask)
-        return KeptTable("polars", names, self.values, self.mask)
+    def stored(self) -> HidingTable:
+        """Return the rows in a form that a model file can hold, the index of a frame apart."""
+        frame = hasattr(self.values, "iloc")
+        return replace(self, values=StoredFrame.of(self.values)) if frame else self
 
     def opened(self) -> HidingTable:
-        """Return the table itself."""
-        return self
+        """Return the rows of a model, stored or not, in the form that ``take`` needs."""
+        frame = isinstance(self.values, StoredFrame)
+        return replace(self, values=self.values.frame()) if frame else self
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -91,7 +99,7 @@ class HidingTable(Stored, Rows):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns of a frame."""
-        names = [] if self.kind is None else list(self.kind.columns)
+        names = list(self.names or ())
         return names if names and all(isinstance(name, str) for name in names) else None
 
     @property
@@ -117,13 +125,14 @@ class HidingTable(Stored, Rows):
         if absent and hasattr(self.values, "iloc"):
             warn_of_absent_columns(absent)
             return HidingTable.of(self.values.reindex(columns=names)).checked(estimator)
-        named = self.values if self.kind is None else self.kind
-        _check_feature_names(estimator, named, reset=False)
+        frame = self.values if hasattr(self.values, "iloc") else self._framed(self.values[:1])
+        _check_feature_names(estimator, frame, reset=False)
         _check_n_features(estimator, self.mask, reset=False)
         return self
 
     def take(self, rows: IntArray, hidden: BoolArray | None = None) -> Any:
         """Return some rows with ``hidden`` (one mask per row) missing as well."""
+        hidden = hidden if hidden is not None and hidden.any() else None
         if self.lower is not None and self.upper is not None:
             rows_taken = Table(self.values[rows], lower=self.lower[rows], upper=self.upper[rows])
             return rows_taken if hidden is None else rows_taken.hiding(hidden)
@@ -133,48 +142,10 @@ class HidingTable(Stored, Rows):
         taken = self.values[rows]
         if hidden is not None:
             taken = np.where(hidden, np.nan, taken)
-        return table_as(self.kind, taken)
+        return self._framed(taken)
 
-
-@dataclass(frozen=True, eq=False)
-class KeptTable(Stored):
-    """A :class:`HidingTable` of a frame, stored as arrays.
-
-    Attributes
-    ----------
-    library : {"pandas", "polars"}
-    names : tuple
-        The names of the columns.
-    values : StoredFrame, or ndarray of shape (n_samples, n_features) for polars
-    mask : ndarray of bool, shape (n_samples, n_features)
-    """
-
-    library: str
-    names: tuple[Any, ...]
-    values: StoredFrame | FloatArray
-    mask: BoolArray
-
-    def validate(self) -> None:
-        """Raise ValueError unless names, values and mask are about the same columns."""
-        self._require_type("names", tuple)
-        if self.library == "pandas":
-            self._require_type("values", StoredFrame)
-            self.values.validate()  # type: ignore[union-attr]
-            n_rows = {len(column) for column in self.values.columns}  # type: ignore[union-attr]
-            self._require_array("mask", bool, (*n_rows, len(self.names)))
-        elif self.library == "polars":
-            self._require_array("values", np.float64, (None, len(self.names)))
-            self._require_array("mask", bool, self.values.shape)  # type: ignore[union-attr]
-        else:
-            raise ValueError(f"KeptTable of {self.library!r}.")
-
-    def __len__(self) -> int:
-        return len(self.mask)
-
-    def opened(self) -> HidingTable:
-        """Return the table as it was when the model was fitted, the index of a frame apart."""
-        if isinstance(self.values, StoredFrame):
-            frame = self.values.frame()
-            return HidingTable(frame, frame, self.mask)
-        polars = import_module("polars")
-        return HidingTable(polars.DataFrame(schema=list(self.names)), self.values, self.mask)
+    def _framed(self, values: FloatArray) -> Any:
+        """Return an array as the user's kind of table: as it is, or a frame of polars."""
+        if self.names is None:
+            return values
+        return table_as(import_module("polars").DataFrame(schema=list(self.names)), values)

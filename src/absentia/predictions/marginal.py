@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from absentia.machines.averaging import require_probabilities
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.predictions.marginal_base import MarginalModel, tags_of
-from absentia.predictions.wrapped_model import WrappedModel, require_method
+from absentia.predictions.wrapped_model import WrappedModel
 from absentia.tables import FloatArray, TableLike
 
 
@@ -119,7 +120,7 @@ class MarginalClassifier(ClassifierTargets, MarginalModel):
         return self._averaged(X, own, most_probable)
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        require_method(self.estimator, self._method)
+        require_probabilities(self.estimator)
         return super()._check_targets(y, n_samples)
 
     def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:

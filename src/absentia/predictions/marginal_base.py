@@ -39,10 +39,11 @@ from absentia.parameters import (
 )
 from absentia.predictions.row_formats import PlannedFormat, RowFormat, take_rows
 from absentia.predictions.wrapped_model import (
-    TrainingTable,
+    TRAINING_DRAWS,
     WrappedModel,
-    fit_on_draws,
     fit_weighted,
+    stacked_draws,
+    weight_parameter,
 )
 from absentia.tables import (
     BoolArray,
@@ -150,16 +151,18 @@ class MarginalModel(TakesMissing, ShowsColumns):
         else:
             row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if targets is None:  # trained already
-            model = self.estimator
-        elif self.known == "model":
-            own = row_format.rows(rows.array[:, columns], given, np.arange(len(rows)))
-            model = fit_weighted(clone(self.estimator), own, targets, weights)
-        else:
-            training = TrainingTable(rows, unknowns, columns, row_format, given)
-            model = fit_on_draws(clone(self.estimator), training, targets, weights, seed)
+        model = self.estimator
+        if targets is not None:
+            own, row = rows.array[:, columns], np.arange(len(rows))
+            if self.known == "average":
+                n_draws = TRAINING_DRAWS if weight_parameter(model) else 1
+                own, row, shares = stacked_draws(rows, unknowns, columns, n_draws, seed)
+                if weights is not None or (shares < 1).any():
+                    weights = shares if weights is None else shares * weights[row]
+            own_rows = row_format.rows(own, given, row)
+            model = fit_weighted(clone(model), own_rows, targets[row], weights)
         wrapped = WrappedModel.of(model, self._method, row_format)
-        typical = _typical_row(rows[:1], unknowns)[columns]
+        typical = _typical_row(rows.n_features, unknowns)[columns]
         prediction = wrapped.check(typical, given, len(unknowns.columns))
         learned = {
             "estimator_": model,
@@ -322,9 +325,9 @@ def _has_words(X: TableLike) -> bool:
     return is_frame(X) and has_columns_of_words(X)
 
 
-def _typical_row(rows: Table, unknowns: MissingValues) -> FloatArray:
+def _typical_row(n_features: int, unknowns: MissingValues) -> FloatArray:
     """Return one complete row: the mean of what is believed when nothing is known."""
-    nothing = Table(np.full((1, rows.n_features), np.nan), columns_checked=True)
+    nothing = Table(np.full((1, n_features), np.nan), columns_checked=True)
     beliefs = unknowns.believe(nothing)
     likeliest = [
         beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities.missing_values import MissingValues
-from absentia.machines.averaging import over_draws
+from absentia.machines.averaging import over_draws, require_probabilities
 from absentia.machines.base import KernelMachine
 from absentia.predictions.row_formats import PlannedFormat, RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
@@ -30,15 +30,7 @@ _TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
 
 @dataclass(frozen=True, eq=False)
 class WrappedModel(Stored):
-    """A fitted model, the method to call, and the kind of table that it takes.
-
-    Attributes
-    ----------
-    model : estimator
-    method : {"predict_proba", "predict"}
-        What is averaged: probabilities, or numbers.
-    format : RowFormat or PlannedFormat
-    """
+    """A fitted model, the method to average, and the kind of rows that it takes."""
 
     model: BaseEstimator
     method: str
@@ -49,7 +41,7 @@ class WrappedModel(Stored):
         if not isinstance(self.format, RowFormat | PlannedFormat):
             raise ValueError("WrappedModel.format must be a format of rows.")
         self.format.validate()
-        if self.method not in _LACKING:
+        if self.method not in ("predict_proba", "predict"):
             raise ValueError(f"WrappedModel.method must predict, found {self.method!r}.")
 
     @classmethod
@@ -83,7 +75,7 @@ class WrappedModel(Stored):
         self, values: FloatArray, given: ReadFrame | None, origin: IntArray
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return predictions and, where ``predict`` takes ``return_std``, their variances."""
-        if self.method == "predict" and "return_std" in _parameters(self.model):
+        if self.method == "predict" and "return_std" in predict_parameters(self.model):
             rows = self.format.rows(values, given, origin)
             apart = {"include_noise": False} if self._knows_noise() else {}
             mean, std = self.model.predict(rows, return_std=True, **apart)
@@ -109,11 +101,12 @@ class WrappedModel(Stored):
         """Return whether ``predict`` can leave the noise out of the spread that it returns."""
         if self.method != "predict":
             return False
-        return {"return_std", "include_noise"} <= set(_parameters(self.model))
+        return {"return_std", "include_noise"} <= set(predict_parameters(self.model))
 
     def check(self, row: FloatArray, given: ReadFrame | None, n_columns: int) -> FloatArray:
         """Return the prediction of one complete row as it comes, or say why there is none."""
-        require_method(self.model, self.method)
+        if self.method == "predict_proba":
+            require_probabilities(self.model)
         try:
             rows = self.format.rows(row[None], given, np.zeros(1, dtype=np.intp))
             return np.asarray(getattr(self.model, self.method)(rows))
@@ -141,17 +134,11 @@ def spread_over(classes: np.ndarray, seen: ArrayLike, found: ArrayLike) -> Float
     return probabilities
 
 
-def require_method(model: BaseEstimator, method: str) -> None:
-    """Raise ValueError with a remedy where a model lacks the method."""
-    if not hasattr(model, method):
-        raise ValueError(_LACKING[method].format(name=_name(model)))
-
-
-def _parameters(model: BaseEstimator) -> Any:
-    """Return the parameters of ``predict``, those of the model inside a frozen one."""
+def predict_parameters(model: BaseEstimator) -> Any:
+    """Return the parameters of ``predict``: of a wrapped model, or of the last step of several."""
     inner = model.estimator if isinstance(model, FrozenEstimator) else model
     try:
-        return signature(inner.predict).parameters
+        return signature(getattr(inner, "steps", [(None, inner)])[-1][1].predict).parameters
     except ValueError:  # compiled functions may have no signature
         return ()
 
@@ -160,54 +147,14 @@ def _name(model: BaseEstimator) -> str:
     return type(model.estimator if isinstance(model, FrozenEstimator) else model).__name__
 
 
-_LACKING = {
-    "predict_proba": (
-        "{name} has no predict_proba, and an average needs probabilities. Wrap it in "
-        "sklearn.calibration.CalibratedClassifierCV (around FrozenEstimator(model) and with rows "
-        "that it was not trained on, if it is fitted already)."
-    ),
-    "predict": "{name} has no predict: expected a fitted regressor.",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingTable:
-    """Incomplete rows that a model is to be trained on.
-
-    Attributes
-    ----------
-    rows : Table
-    unknowns : MissingValues
-        What their missing values could be.
-    columns : ndarray of int
-        The columns that the model sees.
-    row_format : RowFormat or PlannedFormat
-    given : ReadFrame or None
-        The frame that the rows come from, where it has words.
-    """
-
-    rows: Table
-    unknowns: MissingValues
-    columns: IntArray
-    row_format: RowFormat | PlannedFormat
-    given: ReadFrame | None = None
-
-
 def stacked_draws(
-    training: TrainingTable, n_draws: int, seed: int
+    table: Table, unknowns: MissingValues, columns: IntArray, n_draws: int, seed: int
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return complete rows that represent incomplete rows.
+    """Return complete rows that represent the incomplete rows of a table, in some columns.
 
-    Returns
-    -------
-    rows : ndarray of shape (n_stacked, n_columns)
-        Complete rows once, each other row as ``n_draws`` draws.
-    row : ndarray of int, shape (n_stacked,)
-        The row of the table that each represents.
-    weights : ndarray of shape (n_stacked,)
-        One for complete rows, ``1 / n_draws`` for draws.
+    Complete rows come once, each other row as ``n_draws`` draws: rows (n_stacked, n_columns), the
+    row of the table that each represents, and weights of one or ``1 / n_draws``.
     """
-    table, unknowns, columns = training.rows, training.unknowns, training.columns
     holes = unknowns.incomplete(table.array)
     complete, incomplete = np.flatnonzero(~holes), np.flatnonzero(holes)
     if not len(incomplete):
@@ -224,33 +171,13 @@ def stacked_draws(
     return rows, row, weights
 
 
-def fit_on_draws(
-    model: BaseEstimator,
-    training: TrainingTable,
-    y: np.ndarray,
-    sample_weight: FloatArray | None,
-    seed: int,
-) -> BaseEstimator:
-    """Train a model on the draws of the rows of a table, weighted so that each row counts once.
-
-    A model that takes no weights is trained on one draw of each row.
-    """
-    weighs = _weight_parameter(model) is not None
-    rows, row, weights = stacked_draws(training, TRAINING_DRAWS if weighs else 1, seed)
-    if sample_weight is not None:
-        weights = weights * sample_weight[row]
-    unweighted = sample_weight is None and (not weighs or len(row) == len(training.rows))
-    own = training.row_format.rows(rows, training.given, row)
-    return fit_weighted(model, own, y[row], None if unweighted else weights)
-
-
 def fit_weighted(
     model: BaseEstimator, rows: object, y: np.ndarray, weights: FloatArray | None
 ) -> BaseEstimator:
     """Fit a model with weights; a pipeline passes them to its last step."""
     if weights is None:
         return model.fit(rows, y)
-    name = _weight_parameter(model)
+    name = weight_parameter(model)
     if name is None:
         raise ValueError(
             f"sample_weight was given, but {type(model).__name__}.fit takes none. Leave it out, or "
@@ -259,10 +186,10 @@ def fit_weighted(
     return model.fit(rows, y, **{name: weights})
 
 
-def _weight_parameter(model: BaseEstimator) -> str | None:
+def weight_parameter(model: BaseEstimator) -> str | None:
     """Return the name of the weights in ``fit`` of a model, None where it has none."""
     if isinstance(model, Pipeline):
-        inner = _weight_parameter(model[-1])
+        inner = weight_parameter(model[-1])
         return None if inner is None else f"{model.steps[-1][0]}__{inner}"
     return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
 
