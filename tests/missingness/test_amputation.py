@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia import amputation
-from absentia.missingness.amputation import mar, mcar, mnar, self_censoring, views
-from absentia.missingness.complete_table import CompleteTable
+from absentia.missingness.amputation import SourceTable, mar, mcar, mnar, self_censoring, views
 from oracles.amputation import removed_by_bisection, squared_mahalanobis
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7]]
@@ -76,11 +75,31 @@ def test_bad_requests_get_a_sentence(X, name):
     for rate in (-0.1, 1.1, np.nan, "half", None):
         with pytest.raises(ValueError, match="rate must be a number from 0 to 1"):
             mechanism(X, rate)
-    X[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r"already has missing values \(1, .*'x2'\)"):
-        mechanism(X, 0.3)
     with pytest.raises(ValueError, match="Infinity"):
         mechanism(np.full((4, 8), np.inf), 0.3)
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "words"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_tables_may_miss_values_already(X, name, kind):
+    """The rate is that of the observed values, and what was missing stays missing."""
+    names = [f"c{j}" for j in range(8)]
+    gone = np.random.default_rng(3).random(X.shape) < 0.2
+    frame = pd.DataFrame(np.where(gone, np.nan, X), columns=names)
+    if kind == "words":
+        frame["c7"] = pd.Series(np.where(X[:, 7] > 3, "high", "low"), dtype=object).mask(gone[:, 7])
+    table = {"array": frame.to_numpy(), "polars": pl.from_pandas(frame)}.get(kind, frame)
+    holes = MECHANISMS[name](table, 0.3, random_state=0)
+    after = pd.DataFrame(
+        holes if kind == "array" else holes.to_dict(as_series=False) if kind == "polars" else holes
+    )
+    after.columns = names[: after.shape[1]] if kind == "array" else after.columns
+    missing = after.isna().to_numpy()
+    if name == "mnar":
+        assert missing.mean() == pytest.approx(1 - 0.8 * 0.7, abs=0.02)
+        return
+    assert missing[gone].all()
+    assert missing[~gone].mean() == pytest.approx(0.3, abs=0.005)
 
 
 def test_what_is_removed_completely_at_random_is_unrelated_to_everything():
@@ -247,15 +266,8 @@ def test_words_go_at_random_where_values_censor_themselves():
     np.testing.assert_allclose(gone[["a", "b", "c"]], 1 / 3, atol=0.06)  # 600 draws: 3 deviations
 
 
-def test_a_word_that_is_missing_is_a_hole_too():
-    table = patients()
-    table.loc[3, "ward"] = None
-    with pytest.raises(ValueError, match=r"missing values \(1, the first in column 'ward'"):
-        amputation.mcar(table, 0.1)
-
-
 @pytest.mark.parametrize("value", [0.1, 0.3, 100_000.1])
 def test_a_constant_column_has_standard_score_zero(value):
     """Whether or not its mean is rounded: it says nothing about which values go."""
     X = np.column_stack([np.arange(1000.0), np.full(1000, value)])
-    assert not CompleteTable.of(X).standard_scores()[:, 1].any()
+    assert not SourceTable.of(X).standard_scores()[:, 1].any()

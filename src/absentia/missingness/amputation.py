@@ -1,8 +1,8 @@
-"""Amputation: remove values from a complete table by a known mechanism, for experiments.
+"""Amputation: remove values from a table by a known mechanism, for experiments.
 
 Five mechanisms, from completely at random to dependent on the removed values themselves:
-:func:`mcar`, :func:`views`, :func:`mar`, :func:`mnar`, :func:`self_censoring`. Each takes a
-complete table and the share of values to remove, and returns a new table of the same kind.
+:func:`mcar`, :func:`views`, :func:`mar`, :func:`mnar`, :func:`self_censoring`. Each takes a table
+and the share of its observed values to remove, and returns a new table of the same kind.
 
 The share is met to the nearest value (to the nearest group of columns by :func:`views`). Where a
 mechanism says "remove with probability ``p(t)``", a value goes when its random draw is below
@@ -14,19 +14,27 @@ would converge to, without the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from absentia.missingness.complete_table import CompleteTable
 from absentia.parameters import FINITE, SHARE, RandomState, shown
-from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, column_names
-
-if TYPE_CHECKING:
-    pass
-
+from absentia.tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    TableLike,
+    as_table,
+    column_names,
+    table_as,
+)
+from absentia.tables.columns.guesses import read_columns
+from absentia.tables.frames import holds_numbers_only, without_cells
+from absentia.tables.reading import as_frame
+from absentia.tables.rows import is_constant
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
 
@@ -55,9 +63,10 @@ def mcar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        A complete table; it is not changed. Frames may hold words and dates.
+        It is not changed. Frames may hold words and dates. Values that are missing already stay
+        missing.
     rate : float from 0 to 1
-        The share of values to remove, met to the nearest value.
+        The share of the observed values to remove, met to the nearest value.
     random_state : int, RandomState or None, default=None
 
     Returns
@@ -74,9 +83,9 @@ def mcar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     >>> float(np.isnan(X).mean())
     0.3
     """
-    table = CompleteTable.of(X)
+    table = SourceTable.of(X)
     draws = check_random_state(random_state).random_sample(table.shape)
-    return table.without(_first_to_go(draws, _number_to_remove(rate, draws.size)))
+    return table.without(_first_to_go(draws, table.missing, rate))
 
 
 def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
@@ -116,10 +125,9 @@ def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     >>> float(np.isnan(mar(X, rate=0.25, random_state=0)).mean())
     0.25
     """
-    table = CompleteTable.of(X)
+    table = SourceTable.of(X)
     generator = check_random_state(random_state)
-    removed = _removed_near_anchors(table.numbers, table.shape[1], rate, generator)
-    return table.without(removed)
+    return table.without(_removed_near_anchors(table.filled(), table.missing, rate, generator))
 
 
 def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> VisibleColumns:
@@ -132,7 +140,7 @@ def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Visi
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        A complete table of at least two columns; it is not changed.
+        A table of at least two columns; it is not changed.
     rate : float from 0 to 1
         The share of values to remove *from the visible columns*.
     random_state : int, RandomState or None, default=None
@@ -154,7 +162,7 @@ def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Visi
     >>> float(np.isnan(table).mean())
     0.25
     """
-    table = CompleteTable.of(X)
+    table = SourceTable.of(X)
     d = table.shape[1]
     if d < 2:
         raise ValueError(
@@ -164,8 +172,8 @@ def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Visi
     generator = check_random_state(random_state)
     order = generator.permutation(d)
     hidden, visible = np.sort(order[: d // 2]), np.sort(order[d // 2 :])
-    reasons = table.numbers[:, np.isin(table.column_of, hidden)]
-    removed = _removed_near_anchors(reasons, len(visible), rate, generator)
+    reasons = table.filled()[:, np.isin(table.column_of, hidden)]
+    removed = _removed_near_anchors(reasons, table.missing[:, visible], rate, generator)
     return VisibleColumns(table.without(removed, visible), visible, hidden)
 
 
@@ -183,7 +191,7 @@ def self_censoring(
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        A complete table; it is not changed.
+        It is not changed, and may miss values.
     rate : float from 0 to 1
         The share of values to remove, met to the nearest value.
     strength : float, default=2.0
@@ -205,13 +213,12 @@ def self_censoring(
     >>> bool(np.nanmean(holes) < X.mean() - 0.3)
     True
     """
-    table = CompleteTable.of(X)
-    _check_strength(strength)
+    table = SourceTable.of(X)
+    FINITE.check("strength", strength)
     z = table.standard_scores()
     draws = check_random_state(random_state).logistic(size=table.shape)
     # draw < strength z + t happens with the probability above; -t is the order statistic.
-    removed = _first_to_go(draws - strength * z, _number_to_remove(rate, draws.size))
-    return table.without(removed)
+    return table.without(_first_to_go(draws - strength * z, table.missing, rate))
 
 
 def views(
@@ -230,7 +237,7 @@ def views(
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        A complete table; it is not changed.
+        It is not changed, and may miss values.
     rate : float from 0 to 1
         The share of values to remove, met to the nearest group.
     groups : sequence of sequences of columns
@@ -256,7 +263,7 @@ def views(
            [0, 0, 1, 1, 1],
            [1, 1, 0, 0, 0]])
     """
-    table = CompleteTable.of(X)
+    table = SourceTable.of(X)
     n, d = table.shape
     columns_of_view = _positions(groups, column_names(X, d))
     n_views = len(columns_of_view)
@@ -265,9 +272,11 @@ def views(
     if keep_one:
         kept = generator.randint(n_views, size=n)
         candidates = candidates[candidates % n_views != kept[candidates // n_views]]
-    sizes = np.array([len(columns) for columns in columns_of_view])
-    removed_so_far = np.concatenate([[0], np.cumsum(sizes[candidates % n_views])])
-    wanted = _number_to_remove(rate, n * d, at_most=int(removed_so_far[-1]))
+    seen = np.column_stack(
+        [(~table.missing[:, columns]).sum(axis=1) for columns in columns_of_view]
+    )
+    removed_so_far = np.concatenate([[0], np.cumsum(seen.ravel()[candidates])])
+    wanted = _number_to_remove(rate, int((~table.missing).sum()), int(removed_so_far[-1]))
     chosen = candidates[: int(np.argmin(np.abs(removed_so_far - wanted)))]
     removed = np.zeros(table.shape, dtype=bool)
     for v, columns in enumerate(columns_of_view):
@@ -276,47 +285,111 @@ def views(
     return table.without(removed)
 
 
-def _check_strength(strength: float) -> None:
-    FINITE.check("strength", strength)
+@dataclass(frozen=True, eq=False)
+class SourceTable:
+    """The table that values are removed from, as the mechanisms see it.
+
+    ``numbers`` has an indicator for each word of a column of words, ``column_of`` says which column
+    of ``X`` each of them comes from, and ``words`` which columns of ``X`` are words, of which none
+    is larger than another. ``missing`` has the shape of ``X``.
+    """
+
+    X: Any
+    numbers: FloatArray
+    column_of: IntArray
+    words: BoolArray
+    missing: BoolArray
+
+    @classmethod
+    def of(cls, X: TableLike) -> SourceTable:
+        if not hasattr(X, "columns") or holds_numbers_only(X):
+            table = as_table(X)
+            d = table.shape[1]
+            return cls(X, table, np.arange(d), np.zeros(d, dtype=bool), np.isnan(table))
+        frame = as_frame(X)
+        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+        pairs = list(zip(read_columns(frame), columns, strict=True))
+        parts = [reading.values(column) for reading, column in pairs]
+        return cls(
+            X,
+            np.hstack(parts),
+            np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts]),
+            np.array([reading.kind == "category" for reading, _ in pairs]),
+            np.column_stack([reading.missing(column) for reading, column in pairs]),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.missing.shape
+        return n, d
+
+    def filled(self) -> FloatArray:
+        """Return the numbers, the mean of their column where they are missing."""
+        counts = np.maximum((~np.isnan(self.numbers)).sum(axis=0), 1)
+        means = np.nansum(self.numbers, axis=0) / counts
+        return np.where(np.isnan(self.numbers), means, self.numbers)
+
+    def standard_scores(self) -> FloatArray:
+        """Return how far each value lies above the mean of its column; zero for words."""
+        z = np.zeros(self.shape)
+        for values, j in zip(self.filled().T, self.column_of, strict=True):
+            seen = values[~self.missing[:, j]]
+            if len(seen) and not (self.words[j] or is_constant(seen)):
+                z[:, j] = (values - seen.mean()) / (seen.std() or 1.0)
+        return z
+
+    def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
+        """Return the user's table without the given values, all of it or some of its columns."""
+        if not hasattr(self.X, "columns") or holds_numbers_only(self.X):
+            numbers = self.numbers if columns is None else self.numbers[:, columns]
+            return table_as(self.X, np.where(removed, np.nan, numbers), columns)
+        names = list(self.X.columns)
+        return without_cells(
+            self.X[names if columns is None else [names[j] for j in columns]], removed
+        )
 
 
-def _number_to_remove(rate: float, size: int, at_most: int | None = None) -> int:
+def _number_to_remove(rate: float, size: int, at_most: int) -> int:
     SHARE.check("rate", rate)
     number = round(float(rate) * size)
     # Half a point of grace: a rate at the edge is met as well as any other.
-    if at_most is not None and number - at_most > 0.005 * size:
+    if number - at_most > 0.005 * size:
         raise ValueError(
             f"A rate of {float(rate):g} cannot be reached here: at most {at_most / size:.3f} of "
             "the values can be removed by this mechanism; choose a lower rate, or use mcar."
         )
-    return number if at_most is None else min(number, at_most)
+    return min(number, at_most)
 
 
-def _first_to_go(order: FloatArray, number: int) -> BoolArray:
-    """Return which ``number`` entries are the smallest."""
+def _first_to_go(order: FloatArray, missing: BoolArray, rate: float, n_kept: int = 0) -> BoolArray:
+    """Return the observed entries with the smallest order, but for ``n_kept`` that stay."""
+    n_observed = int((~missing).sum())
+    number = _number_to_remove(rate, n_observed, n_observed - n_kept)
     removed = np.zeros(order.size, dtype=bool)
     if number:
+        order = np.where(missing, np.inf, order)
         removed[np.argpartition(order.ravel(), number - 1)[:number]] = True
     return removed.reshape(order.shape)
 
 
 def _removed_near_anchors(
-    reasons: FloatArray, n_columns: int, rate: float, generator: np.random.RandomState
+    reasons: FloatArray, missing: BoolArray, rate: float, generator: np.random.RandomState
 ) -> BoolArray:
     """Return which values go, by their distance from the row drawn for each column.
 
     With an exponential draw ``e`` (minus the logarithm of a uniform one), the value goes when
     ``uniform < exp(-t D)``, which is ``D / e < 1 / t``.
     """
-    n = len(reasons)
+    n, n_columns = missing.shape
     anchors = generator.choice(n, size=n_columns, replace=n < n_columns)
     whitened = _whitened(reasons)
     distances = cdist(whitened, whitened[anchors], "sqeuclidean")
     draws = np.maximum(generator.standard_exponential((n, n_columns)), np.finfo(float).tiny)
     # Duplicates of an anchor are at distance zero and would tie; their draws decide among them.
     order = np.maximum(distances, np.finfo(float).tiny) / draws
-    order[anchors, np.arange(n_columns)] = np.inf
-    return _first_to_go(order, _number_to_remove(rate, n * n_columns, at_most=(n - 1) * n_columns))
+    own = anchors, np.arange(n_columns)
+    order[own] = np.inf
+    return _first_to_go(order, missing, rate, n_kept=int((~missing[own]).sum()))
 
 
 def _whitened(table: FloatArray) -> FloatArray:
@@ -337,39 +410,30 @@ def _whitened(table: FloatArray) -> FloatArray:
 
 def _positions(groups: Sequence[Sequence[Hashable]], names: list[str]) -> list[IntArray]:
     """Turn the columns of each view, positions or names, into positions."""
-    position_of = {name: j for j, name in enumerate(names)}
-    views_by_position: list[IntArray] = []
+    place: dict[Hashable, int] = {j: j % len(names) for j in range(-len(names), len(names))}
+    place |= {name: j for j, name in enumerate(names)}
+    groups = [groups] if isinstance(groups, str) or not isinstance(groups, Iterable) else groups
+    found: list[IntArray] = []
     seen: set[int] = set()
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise ValueError(
-            f"groups must be a list of lists of columns, found {shown(groups)}; for example "
-            "groups=[[0, 1], [2, 3]]."
-        )
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray) or not len(group):
             raise ValueError(
-                f"Each group must be a list of at least one column, found {group!r}; for example "
-                "groups=[[0, 1], [2, 3]]."
+                "groups must be a list of lists of at least one column each, such as "
+                f"[[0, 1], [2, 3]]; found {shown(group)}."
             )
-        positions = []
         for column in group:
-            if isinstance(column, int | np.integer) and -len(names) <= column < len(names):
-                j = int(column) % len(names)
-            elif isinstance(column, str) and column in position_of:
-                j = position_of[column]
-            else:
+            if column not in place:
                 raise ValueError(
                     f"A group names the column {column!r}, but the table has {len(names)} columns: "
                     f"{', '.join(names[:10])}{', ...' * (len(names) > 10)}."
                 )
-            if j in seen:
+            if place[column] in seen:
                 raise ValueError(
-                    f"Column {names[j]!r} is in the groups more than once; each column belongs to "
-                    "one group or to none."
+                    f"Column {names[place[column]]!r} is in the groups more than once; each column "
+                    "belongs to one group or to none."
                 )
-            seen.add(j)
-            positions.append(j)
-        views_by_position.append(np.array(positions))
-    if not views_by_position:
+            seen.add(place[column])
+        found.append(np.array([place[column] for column in group]))
+    if not found:
         raise ValueError("groups is empty: give the columns of at least one view.")
-    return views_by_position
+    return found

@@ -155,9 +155,8 @@ optional
         ward    category  3 categories, one indicator column for each
         age     number
         """
-        read = cls.read_training(
-            X, kinds=kinds, max_categories=max_categories, keep_ids=keep_ids, codes=codes
-        )
+        how: Any = {"kinds": kinds, "max_categories": max_categories, "keep_ids": keep_ids}
+        read = cls.read_training(X, codes=codes, **how)
         assert read.table.plan is not None
         return read.table.plan
 

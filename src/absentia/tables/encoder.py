@@ -14,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import FloatMatrix
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
-from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import id_note
-from absentia.tables.plan_notes import absent_columns, new_words, other_signs
 from absentia.tables.reading import FloatArray, as_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.table import Table
@@ -67,8 +65,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         ``"left out"``.
     categories_ : dict of str to list of str
         The values of ordered and plain categories.
-    date_formats_ : dict of str to list of str
-        How dates are spelled.
     ids_ : list of str
         The columns that were left out because they only name the rows.
     plan_ : ColumnPlan
@@ -115,7 +111,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     columns_: list[str]
     kinds_: list[str]
     categories_: dict[str, list[str]]
-    date_formats_: dict[str, list[str]]
     ids_: list[str]
     ranges_: FloatMatrix
     notes_: list[str]
@@ -166,7 +161,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             columns_=list(readings),
             kinds_=["left out" if r.left_out else str(r.kind) for r in readings.values()],
             categories_={n: list(r.categories) for n, r in used.items() if r.categories},
-            date_formats_={n: list(r.date_formats) for n, r in used.items() if r.date_formats},
             ids_=[n for n, r in readings.items() if r.is_id and r.note == id_note(r)],
             notes_=[f"{name}: {r.note}" for name, r in readings.items() if r.note],
             ranges_=_ranges(plan, read.own),
@@ -186,32 +180,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         if not self.limits:
             return read.own
         return Table(read.table.array, lower=read.table.lower, upper=read.table.upper)
-
-    def absent_columns(self, X: Any) -> list[str]:
-        """Return the columns of training that a table lacks; their values count as missing.
-
-        Raises a ValueError where it lacks all of them: that is another table.
-        """
-        check_is_fitted(self)
-        return absent_columns(Column.of_frame(as_frame(X)), self.plan_.by_name)
-
-    def new_words(self, X: Any) -> list[str]:
-        """Return the words of a table that did not occur in training: ``'violet' in 'colour'``.
-
-        Words of categories, and words in columns where training had numbers alone; both count as
-        missing.
-        """
-        check_is_fitted(self)
-        columns, readings, _ = self.plan_.later(as_frame(X))
-        absent_columns(columns, readings)
-        return new_words(columns, readings)
-
-    def other_signs(self, X: Any) -> list[str]:
-        """Return the numbers of a table that are written differently from those in training."""
-        check_is_fitted(self)
-        columns, readings, separator = self.plan_.later(as_frame(X))
-        absent_columns(columns, readings)
-        return other_signs(columns, readings, separator)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""

@@ -7,7 +7,7 @@ missing values, which a model accepts. But the reader of a prediction must know 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from absentia.tables.encoder import TableEncoder
 
-_OTHER_SIGNS = "Some values are written differently from those in training"
 #: The number of phrases in a note, and in a warning.
 _NAMED, _WARNED = 5, 8
 _READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
@@ -93,19 +92,23 @@ def warn_of_later_columns(
     columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
 ) -> None:
     """Warn of cells of a later frame that count as missing, and of other decimal signs."""
+    unread = _unread_cells(columns, readings, as_in_training=False)
+    if unread:
+        _warn(f"Cells that cannot be read: {'; '.join(unread[:_WARNED])}.")
+    for said, found, between in _other_words(columns, readings, separator):
+        _warn(f"{said}: {between.join(found[:_WARNED])}.")
+
+
+def _other_words(
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield what is said of new words and other signs, where there are any."""
     # In columns of numbers, dates and durations every unreadable cell counts, new or not.
     categories = {name: r for name, r in readings.items() if not r.is_quantity}
-    for said, found, between in (
-        ("Cells that cannot be read", _unread_cells(columns, readings, as_in_training=False), "; "),
-        (
-            "Words that did not occur in training count as missing",
-            new_words(columns, categories),
-            ", ",
-        ),
-        (_OTHER_SIGNS, other_signs(columns, readings, separator), "; "),
-    ):
-        if found:
-            _warn(f"{said}: {between.join(found[:_WARNED])}.")
+    if new := new_words(columns, categories):
+        yield "Words that did not occur in training count as missing", new, ", "
+    if signs := other_signs(columns, readings, separator):
+        yield "Some values are written differently from those in training", signs, "; "
 
 
 def new_words(columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]) -> list[str]:
@@ -254,12 +257,8 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
         notes.append(
             f"Columns that {source} lacks count as missing in every row: {', '.join(absent)}."
         )
-    new = new_words(columns, {name: r for name, r in used.items() if not r.is_quantity})
-    if new:
-        notes.append(f"Words that did not occur in training count as missing: {_some(new, ', ')}.")
-    signs = other_signs(columns, readings, separator)
-    if signs:
-        notes.append(f"{_OTHER_SIGNS}: {_some(signs, '; ')}.")
+    for said, found, between in _other_words(columns, readings, separator):
+        notes.append(f"{said}: {_some(found, between)}.")
     notes += [f"{phrase}." for phrase in _unread_cells(columns, used)]
     ends = dict(zip(encoder.columns_, encoder.ranges_, strict=True))
     far = [note for n, r in used.items() if (note := _far(columns[n], r, ends[n]))]

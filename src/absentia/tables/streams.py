@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -78,13 +79,13 @@ class Chunk:
     def slices(self, n_rows: int) -> Iterator[Chunk]:
         """Cut the chunk into smaller ones, for work that needs much memory per row."""
         for start in range(0, max(1, len(self.X)), n_rows):
-            rows = slice(start, start + n_rows)
-            yield Chunk(
-                self.X[rows],
-                None if self.y is None else self.y[rows],
-                None if self.sample_weight is None else self.sample_weight[rows],
-                self.number,
-            )
+            yield _cut(self, slice(start, start + n_rows), self.number)
+
+
+def _cut(source: Chunk | MemoryStream, rows: slice, number: int) -> Chunk:
+    y = None if source.y is None else source.y[rows]
+    weights = None if source.sample_weight is None else source.sample_weight[rows]
+    return Chunk(source.X[rows], y, weights, number)
 
 
 class Stream(Rows):
@@ -227,13 +228,7 @@ class MemoryStream(Stream):
     def iter_chunks(self) -> Iterator[Chunk]:
         """Cut the table into chunks, without copying."""
         for number, start in enumerate(range(0, len(self.X), self.chunk_rows)):
-            rows = slice(start, start + self.chunk_rows)
-            yield Chunk(
-                self.X[rows],
-                None if self.y is None else self.y[rows],
-                None if self.sample_weight is None else self.sample_weight[rows],
-                number,
-            )
+            yield _cut(self, slice(start, start + self.chunk_rows), number)
 
     def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over chunks of ``function(chunk, *shared)``, on threads where it pays."""
@@ -319,7 +314,8 @@ class Chunks(Stream):
         files = [paths] if isinstance(paths, str | Path) else list(paths)
         if not files:
             raise ValueError("Expected the path of at least one Parquet file, found none.")
-        return cls(_ParquetBatches([str(file) for file in files], columns, target, batch_rows))
+        names = [str(file) for file in files]
+        return cls(partial(_parquet_batches, names, columns, target, batch_rows))
 
     @property
     def n_features(self) -> int:
@@ -360,7 +356,7 @@ class Chunks(Stream):
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> Chunks:
         """Return chunks whose rows are what ``function`` makes of these; targets stay with them."""
-        return Chunks(_Mapped(self, function))
+        return Chunks(partial(_mapped, self, function))
 
     def concatenate(self) -> Any:
         """Return all chunks as one array: for predictions and other small outcomes."""
@@ -379,44 +375,23 @@ class Chunks(Stream):
             )
 
 
-class _ParquetBatches:
-    """A fresh iterator over the batches of some Parquet files at each call."""
-
-    def __init__(
-        self, files: list[str], columns: Sequence[str] | None, target: str | None, batch_rows: int
-    ):
-        self.files, self.columns, self.target = files, columns, target
-        self.batch_rows = batch_rows
-
-    def __call__(self) -> Iterator[Any]:
-        parquet = optional_import("pyarrow.parquet", "tables", "Reading Parquet files")
-        for file in self.files:
-            with parquet.ParquetFile(file) as opened:
-                wanted = list(self.columns) if self.columns is not None else None
-                if wanted is not None and self.target is not None:
-                    wanted = [*wanted, self.target]
-                for batch in opened.iter_batches(self.batch_rows, columns=wanted):
-                    frame = batch.to_pandas()
-                    if self.target is None:
-                        yield frame
-                    else:
-                        yield frame.drop(columns=self.target), frame[self.target].to_numpy()
+def _parquet_batches(
+    files: list[str], columns: Sequence[str] | None, target: str | None, batch_rows: int
+) -> Iterator[Any]:
+    parquet = optional_import("pyarrow.parquet", "tables", "Reading Parquet files")
+    wanted = None if columns is None else [*columns, *([] if target is None else [target])]
+    for file in files:
+        with parquet.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(batch_rows, columns=wanted):
+                frame = batch.to_pandas()
+                if target is None:
+                    yield frame
+                else:
+                    yield frame.drop(columns=target), frame[target].to_numpy()
 
 
-class _Mapped:
-    """The chunks of another source, with a function applied to their rows."""
-
-    def __init__(self, chunks: Chunks, function: Callable[[FloatArray], Any]):
-        self.chunks, self.function = chunks, function
-
-    def __call__(self) -> Iterator[Any]:
-        for chunk in self.chunks.iter_chunks():
-            rows = self.function(chunk.X)
-            if chunk.y is None:
-                yield rows
-            else:
-                yield (
-                    (rows, chunk.y)
-                    if chunk.sample_weight is None
-                    else (rows, chunk.y, chunk.sample_weight)
-                )
+def _mapped(chunks: Chunks, function: Callable[[FloatArray], Any]) -> Iterator[Any]:
+    for chunk in chunks.iter_chunks():
+        rows = function(chunk.X)
+        more = [part for part in (chunk.y, chunk.sample_weight) if part is not None]
+        yield (rows, *more) if more else rows

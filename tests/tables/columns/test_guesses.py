@@ -118,9 +118,10 @@ APART = RNG.permutation(5000)[:60] + 20
 @pytest.mark.parametrize(
     ("name", "values", "is_id"),
     [
-        ("case", CASES, True),  # a fourth of the rows left out
-        ("case", CASES.astype(str), True),
-        ("case", 3000 + np.arange(20), True),
+        ("case_no", CASES, True),  # a fourth of the rows left out
+        ("case_no", CASES.astype(str), True),
+        ("case_no", 3000 + np.arange(20), True),
+        ("case", CASES, False),  # without a name that says so they are numbers
         ("case", 10001 + 3 * np.arange(60), False),  # two of three left out
         ("case", [*CASES[:-1], CASES[0]], False),
         ("case", [*CASES[:-1], np.nan], False),
@@ -137,7 +138,7 @@ APART = RNG.permutation(5000)[:60] + 20
         ("week", 202401 + np.arange(52), False),
         ("day", 2024001 + np.arange(366), False),
         ("day", [str(20240101 + k) for k in range(31)], False),
-        ("case", 2024001 + np.arange(400), True),
+        ("visit_id", 1000 * APART, True),
     ],
 )
 def test_whole_numbers_that_only_number_the_rows(name, values, is_id):
@@ -214,4 +215,4 @@ def test_quantities_that_are_called_numbers_stay():
     assert not read_column(pd.Series(platelets, name="platelet number")).is_id
     grid = pd.Series(np.arange(3000, 3240, 4), name="wavelength")  # steps of four, designed
     assert not read_column(grid.sample(frac=1.0, random_state=0)).is_id
-    assert read_column(pd.Series(np.arange(3000, 3060), name="case")).is_id
+    assert read_column(pd.Series(np.arange(3000, 3060), name="case_no")).is_id

@@ -58,9 +58,9 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
     found = (
         said
         or _ranges(column, max_categories)
-        or numbers_of_texts(column, max_categories)
+        or numbers_of_texts(column)
         or dates_of_texts(column)
-        or numbers_with_unit(column, max_categories)
+        or numbers_with_unit(column)
         or _categories(column, max_categories)
     )
     if found.left_out and str(dtype).startswith("interval"):
@@ -91,7 +91,7 @@ def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) 
         return _typed(column, max_categories)
     if not column.is_text:
         return replace(typed_numbers(column, sentinels=False), is_id=False)
-    found = numbers_with_unit(column, None) or numbers_of_texts(column, None)
+    found = numbers_with_unit(column, asked=True) or numbers_of_texts(column, asked=True)
     assert found is not None  # what the owner says is not doubted
     return found
 

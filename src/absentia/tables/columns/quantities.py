@@ -29,10 +29,13 @@ from absentia.tables.columns.readings import (
 from absentia.tables.phrases import count_as_missing, counted, infinite_note
 from absentia.tables.reading import BoolArray, FloatArray
 
-#: Enough where the column would be lost otherwise, since it has too many different texts.
-_READABLE_OR_LOST = 0.75
+#: Different words that may stand among numbers, whatever their share, and how many different
+#: numbers these stand among.
+_MOST_WORDS = 3
+_FEWEST_NUMBERS = 10
 #: Beginning of the note on a column of text, followed by a unit.
 _AS_TEXT = "numbers written as text"
+_TYPED_DATES = "dates, read as days since 1970"
 _NEGATIVE = (-99.0, -999.0, -9999.0, -99999.0, -999999.0)
 _POSITIVE = (999.0, 9999.0, 99999.0, 999999.0, 9999999.0)
 #: A sentinel in fewer rows may be an outlier.
@@ -42,25 +45,14 @@ _FEWEST_SENTINELS = 2
 _POSITIVE_GAP = 2.0
 #: A column with fewer rows is not taken for a list of identifiers.
 _FEWEST_IDS = 20
+#: As a whole name, or as its last part: "patient_id", "Fall_Nr", "case_no", "CaseNumber". A
+#: "platelet number" is a quantity: numbers of cases lie closer together. "NO" may be nitric oxide.
 _ID_NAME = re.compile(
-    r"^(?i:id|nr|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$"
-)
-#: As a whole name, or as its last part: "Fall_Nr", "case_no", "CaseNumber", "Kundennummer". A
-#: "platelet number" is a quantity: numbers of cases lie closer together.
-_NUMBER_NAME = re.compile(
-    r"^(?i:nr\.|num\.?|number|lfdnr\.?)$"
-    r"|^(no|No)\.?$"  # "NO" may be nitric oxide
-    r"|(?i:[ _.-]((nr|no|num)\.?|number)$|nummer$)"
-    r"|[a-z](Nr|No|Num|Number)$"
+    r"(?P<id>^(?i:id|index|key|rowid|unnamed: 0)$|(?i:^id[ _.-]|[ _.-]id$)|[a-z]I[dD]$)"
+    r"|^(?i:nr|num|number|lfdnr)\.?$|^(no|No)\.?$"
+    r"|(?i:[ _.-](nr|no|num|number)\.?$|nummer$)|[a-z](Nr|No|Num|Number)$"
 )
 _WIDEST_COUNT = 100
-#: Numbers of cases or customers that do not begin at 1 begin here or later: before are years, and
-#: grids that somebody designed.
-_FIRST_OF_MANY = 3000
-#: The days of 1998 to 2031 in a spreadsheet, which counts them from 1900.
-_SPREADSHEET_DAYS = (36_000, 48_000)
-#: The largest number behind a year in a calendar of weeks or months, of days, of months and days.
-_BEHIND_YEAR = {100: 53, 1000: 366, 10_000: 1231}
 
 
 def unless_useless(reading: ColumnReading, distinct: list[str]) -> ColumnReading:
@@ -153,10 +145,10 @@ def typed_numbers(column: Column, *, sentinels: bool = True) -> ColumnReading:
     return unless_useless(reading, distinct)
 
 
-def numbers_with_unit(column: Column, max_categories: int | None) -> ColumnReading | None:
+def numbers_with_unit(column: Column, *, asked: bool = False) -> ColumnReading | None:
     """Read numbers with one and the same unit behind them, such as "12.5 kg"."""
     unit = column.unit
-    found = numbers_of_texts(column.without_unit(unit), max_categories) if unit else None
+    found = numbers_of_texts(column.without_unit(unit), asked=asked) if unit else None
     if found is None or found.left_out:
         return found
     said = f"{_AS_TEXT} with the unit {unit!r}"
@@ -166,17 +158,16 @@ def numbers_with_unit(column: Column, max_categories: int | None) -> ColumnReadi
     return replace(found, note=found.note.replace(_AS_TEXT, said, 1), unit=unit)
 
 
-def numbers_of_texts(column: Column, max_categories: int | None) -> ColumnReading | None:
+def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | None:
     """Read text as numbers where enough of it are.
 
-    Without ``max_categories`` the owner of the column says that these are numbers: they are taken
-    as they are, also such as -999.
+    Numbers that the owner of the column asked for are taken as they are, also such as -999.
     """
-    asked = max_categories is None
     lower, upper = column.bounds(column.decimal_sign)
     is_number = lower == upper
     is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
-    if max_categories is not None and not _mostly_numbers(column, is_number, max_categories):
+    between = is_bound & np.isfinite(lower) & np.isfinite(upper)
+    if not asked and not _mostly_numbers(column, is_number, is_bound, between):
         return None
     values = column.by_row(np.where(is_number, lower, np.nan))
     found = () if asked else find_sentinels(values)
@@ -209,16 +200,23 @@ def numbers_of_texts(column: Column, max_categories: int | None) -> ColumnReadin
     return unless_useless(reading, list(dict.fromkeys(used)))
 
 
-def _mostly_numbers(column: Column, is_number: BoolArray, max_categories: int) -> bool:
-    lower, upper = column.bounds(column.decimal_sign)
-    is_bound = ~is_number & (np.isfinite(lower) | np.isfinite(upper))
+def _mostly_numbers(
+    column: Column, is_number: BoolArray, is_bound: BoolArray, between: BoolArray
+) -> bool:
+    """Return whether text is numbers: nearly all of it, or all but a few words that are repeated.
+
+    Words such as "n.b." are few beside many different numbers, whatever their share.
+    """
     counts = counts_of(column, is_number, is_bound)
-    n_texts = int(column.counts[is_number | ~column.says_nothing()].sum())
-    needed = READABLE if len(column.distinct) <= max_categories else _READABLE_OR_LOST
-    between = is_bound & np.isfinite(lower) & np.isfinite(upper)
     # As many ranges are telephone numbers or scores rather than measurements.
-    few_ranges = int(column.counts[between].sum()) <= counts.read
-    return counts.read > 0 and counts.read + counts.bounds >= needed * n_texts and few_ranges
+    if not counts.read or int(column.counts[between].sum()) > counts.read:
+        return False
+    words = ~is_number & ~is_bound & ~column.says_nothing()
+    n_words = int(column.counts[words].sum())
+    if counts.read + counts.bounds >= READABLE * (counts.read + counts.bounds + n_words):
+        return True
+    few = int(words.sum()) <= _MOST_WORDS and n_words >= 2 * int(words.sum())
+    return few and int(is_number.sum()) >= _FEWEST_NUMBERS
 
 
 def _comma_note(column: Column) -> str:
@@ -244,12 +242,11 @@ def _mark_notes(marks: Counter[str]) -> list[str]:
 
 
 def _numbers_the_rows(values: FloatArray, name: str) -> bool:
-    """Return whether numbers only identify rows: whole, all different, and one after another.
+    """Return whether numbers may only identify rows: whole, all different, one after another.
 
-    They count from 0 or 1, or from a large number on (10001, 10002...) that is not of a calendar.
-    With a name such as ``patient_id`` they may be any, with one such as ``Fall_Nr`` they may begin
-    anywhere. Some of the rows may have been left out, so that a count has gaps: half of its
-    numbers, or all but one in a hundred with such a name.
+    They count from 0 or 1, or have a name such as ``patient_id``. Some of the rows may have been
+    left out, so that a count has gaps: half of its numbers, or all but one in a hundred with a name
+    such as ``case_no``.
     """
     n = len(values)
     if n < _FEWEST_IDS or np.isnan(values).any() or (values != np.round(values)).any():
@@ -257,28 +254,9 @@ def _numbers_the_rows(values: FloatArray, name: str) -> bool:
     if len(np.unique(values)) < n:
         return False
     first, last = float(values.min()), float(values.max())
-    if _ID_NAME.search(name.strip()):
-        return True
-    if _NUMBER_NAME.search(name.strip()):
-        return last - first < _WIDEST_COUNT * n
-    if first in (0, 1):
-        return last <= 2 * n
-    steps = np.unique(np.diff(np.sort(values)))
-    if len(steps) == 1 and steps[0] > 1:  # a grid that somebody designed
-        return False
-    return first >= _FIRST_OF_MANY and last - first < 2 * n and not _may_be_calendar(values)
-
-
-def _may_be_calendar(values: FloatArray) -> bool:
-    """Return whether whole numbers may be days of a spreadsheet, or 202431, 2024214, 20240801."""
-    first, last = _SPREADSHEET_DAYS
-    if first <= values.min() and values.max() <= last:
-        return True
-    for unit, most in _BEHIND_YEAR.items():
-        year, behind = np.divmod(values, unit)
-        if ((year >= 1900) & (year <= 2100) & (behind >= 1) & (behind <= most)).all():
-            return True
-    return False
+    if named := _ID_NAME.search(name.strip()):
+        return named["id"] is not None or last - first < _WIDEST_COUNT * n
+    return first in (0, 1) and last <= 2 * n
 
 
 def compact_dates(column: Column) -> ColumnReading | None:
@@ -287,16 +265,11 @@ def compact_dates(column: Column) -> ColumnReading | None:
     known = np.unique(values[~np.isnan(values)])
     if len(known) < 10 or known[0] < 19000101 or known[-1] > 21001231:
         return None
-    days = days_of(column, (COMPACT_DATE,))
-    n_empty = int(column.series.isna().sum())
-    if np.isnan(days).sum() > n_empty:
+    if np.isnan(days_of(column, (COMPACT_DATE,))).sum() > np.isnan(values).sum():
         return None
-    cycles = find_cycles(days)
-    note = f"whole numbers such as {known[0]:.0f}, read as dates (year, month, day)"
-    counts = CellCounts(len(column) - n_empty, n_empty)
-    return ColumnReading(
-        "date", note + _cycle_note(cycles), counts, (), (COMPACT_DATE,), cycles=cycles
-    )
+    found = as_dates(column)
+    said = f"whole numbers such as {known[0]:.0f}, read as dates (year, month, day)"
+    return replace(found, note=found.note.replace(_TYPED_DATES, said))
 
 
 def dates_of_texts(column: Column) -> ColumnReading | None:
@@ -314,7 +287,7 @@ def as_dates(column: Column, *, cyclic: bool | None = None) -> ColumnReading:
     days = days_of(column, formats)
     cycles = _cycles(days, cyclic)
     n_empty = int(column.series.isna().sum())
-    note = "dates, read as days since 1970" + _cycle_note(cycles)
+    note = _TYPED_DATES + _cycle_note(cycles)
     counts = CellCounts(len(column) - n_empty, n_empty)
     reading = ColumnReading("date", note, counts, (), formats, cycles)
     distinct = column.first_two()
