@@ -14,7 +14,15 @@ if TYPE_CHECKING:
         held_out_worth,
         measure_next,
     )
-    from absentia.densities import GaussianDensity, LowRankDensity, MixedDensity, MixtureDensity
+    from absentia.densities import (
+        GaussianDensity,
+        LowRankDensity,
+        MixedDensity,
+        MixtureDensity,
+        OutlierDetector,
+        SuspiciousCells,
+        suspicious_cells,
+    )
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
     from absentia.kernels import (
         CategoryKernel,
@@ -129,6 +137,7 @@ __all__ = [
     "NuSVR",
     "Nystroem",
     "OneClassSVM",
+    "OutlierDetector",
     "Patterns",
     "RepairedMatrix",
     "RobustSVC",
@@ -137,6 +146,7 @@ __all__ = [
     "SVR",
     "SVRCV",
     "SpectralClustering",
+    "SuspiciousCells",
     "TableEncoder",
     "Uncertainty",
     "__version__",
@@ -154,6 +164,7 @@ __all__ = [
     "predict_uncertainty",
     "repair_psd",
     "save",
+    "suspicious_cells",
 ]
 
 #: Modules with the public names, in the order of the search.

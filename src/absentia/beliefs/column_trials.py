@@ -228,13 +228,15 @@ def _nodes(
     component gets ``n_nodes`` nodes. Points are in the units of the table.
     """
     standard, share = _rule(n_nodes)
-    centres, deviations = _moments(beliefs, row, number)
+    centres, deviations = column_moments(beliefs, row, number)
     points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
     weights = beliefs.weights()[row][:, :, None] * share
     return points.reshape(len(row), -1), weights.reshape(len(row), -1)
 
 
-def _moments(beliefs: Beliefs, row: IntArray, number: IntArray) -> tuple[FloatArray, FloatArray]:
+def column_moments(
+    beliefs: Beliefs, row: IntArray, number: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Return means and deviations of a number of each of some rows, (n_rows, n_components)."""
     component = np.arange(beliefs.n_components)
     variances = beliefs.covariances.diagonals()
@@ -275,7 +277,7 @@ def _truncated_nodes(
         for j in np.unique(number):
             curve, of = beliefs.margins.curves[j], number == j
             lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
-    centres, deviations = _moments(unlimited, row, number)
+    centres, deviations = column_moments(unlimited, row, number)
     points = truncated_quantiles(centres, deviations, (standard + 1) / 2, lower, upper)
     points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
     weights = beliefs.weights()[row][:, :, None] * (share / 2)

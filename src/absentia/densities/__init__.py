@@ -4,5 +4,15 @@ from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.low_rank import LowRankDensity
 from absentia.densities.mixed import MixedDensity
 from absentia.densities.mixture import MixtureDensity
+from absentia.densities.outliers import OutlierDetector
+from absentia.densities.suspicious_cells import SuspiciousCells, suspicious_cells
 
-__all__ = ["GaussianDensity", "LowRankDensity", "MixedDensity", "MixtureDensity"]
+__all__ = [
+    "GaussianDensity",
+    "LowRankDensity",
+    "MixedDensity",
+    "MixtureDensity",
+    "OutlierDetector",
+    "SuspiciousCells",
+    "suspicious_cells",
+]

@@ -21,6 +21,7 @@ from absentia.beliefs.conditioning import (
 )
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses
+from absentia.beliefs.row_pvalues import log_row_pvalues
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (
@@ -208,6 +209,38 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         if isinstance(rows, Stream):
             return rows.map_rows(_OfRows(self, "score_samples"), None)
         return log_normalised(self._log_joint(rows))[1]
+
+    def row_pvalues(
+        self, X: TableLike, *, n_draws: int = 1000, random_state: RandomState = 0
+    ) -> FloatArray:
+        """Return a p-value of each row that is comparable across missing patterns.
+
+        The probability that a row of this density with the same columns observed is no more likely
+        than the row. For a Gaussian that of a chi-square distance,
+        ``(x_O - m_O)' inv(C_OO) (x_O - m_O) ~ chi2(|O|)``; for mixtures and categories it is
+        estimated from draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Limits of values are not judged: such a value counts as missing.
+        n_draws : int, default=1000
+            Draws per missing pattern, fewer where there are thousands of patterns. A row less
+            likely than all draws has a p-value below ``1 / (n_draws + 1)``, by the ratio of its
+            likelihood to that of the least likely draw.
+        random_state : int, RandomState instance or None, default=0
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One for a row with nothing observed.
+        """
+        COUNT.check("n_draws", n_draws)
+        return np.exp(self._log_row_pvalues(X, n_draws, random_state))
+
+    def _log_row_pvalues(self, X: TableLike, n_draws: int, seed: RandomState) -> FloatArray:
+        table, patterns, codes, _ = self._scored_columns(self._open_in_memory(X))
+        return log_row_pvalues(self.prior_, table, patterns, codes, n_draws, seed)
 
     def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
         """Return the average log-likelihood of the observed values of the rows.
