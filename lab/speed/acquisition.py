@@ -12,19 +12,19 @@ from lab.speed.ratio import Row, best_seconds
 
 
 def rows() -> Iterator[Row]:
-    """Time one row with 20 missing columns, 7 support points each."""
+    """Time one row with 20 missing columns, 21 trial values each."""
     X, y = example(1000, 24)
     machine = LogisticRegression(kernel="expected_rbf").fit(X, y)
     row = np.full((1, 24), np.nan)
     row[0, :4] = 0.5
-    trials = np.repeat(row, 140, axis=0)
-    column = 4 + np.arange(140) // 7
-    trials[np.arange(140), column] = np.random.default_rng(0).normal(size=140)
+    trials = np.repeat(row, 420, axis=0)
+    column = 4 + np.arange(420) // 21
+    trials[np.arange(420), column] = np.random.default_rng(0).normal(size=420)
     yield Row(
         "measure_next, one row, 20 missing columns, n=1000",
         best_seconds(lambda: measure_next(machine, row), repeats=10),
         best_seconds(lambda: machine.predict_proba(trials), repeats=10),
         2.0,
         1.2,
-        "theirs: one call of predict_proba on the 140 rows that are tried",
+        "theirs: one call of predict_proba on the 420 rows that are tried",
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import Beliefs, GaussianDensity, MixtureDensity
-from absentia.beliefs.column_trials import column_trials, number_columns
+from absentia.beliefs.column_trials import column_trials, gauss_hermite, number_columns
 from absentia.beliefs.draws import DrawPoints, draw_rows, map_draws
 from absentia.tables import Table
 
@@ -92,7 +92,7 @@ def test_nodes_of_a_column_have_its_moments(density):
     beliefs = density.fit(holes).condition(holes)
     columns = number_columns(["a", "b", "c", "d"])
     table = Table(holes)
-    trials = column_trials(beliefs, table, columns, np.isnan(holes))
+    trials = column_trials(beliefs, table, columns, np.isnan(holes), gauss_hermite(5))
     np.testing.assert_allclose(trials.expected(np.ones(len(trials.weights))), 1.0, rtol=1e-12)
     lines = np.arange(len(trials.table))
     nodes = trials.table.array[lines, np.repeat(trials.column, trials.counts)]

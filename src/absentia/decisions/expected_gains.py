@@ -12,16 +12,18 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials
+from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials, gauss_hermite
 from absentia.beliefs.draws import DrawPoints
 from absentia.decisions.measurements import per_cost
 from absentia.decisions.trial_model import Loss, TrialModel
 from absentia.densities.missing_values import MissingValues
-from absentia.machines.averaging import over_draws
+from absentia.machines.averaging import over_draws, over_values
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-#: Nodes per component of the belief about a value, with one step and with two.
-_POINTS, _POINTS_OF_TWO = 7, 3
+#: Nodes per component of the belief about a value, of two that are measured one after the other.
+_POINTS_OF_TWO = 3
+#: Gains are resolved relative to the largest of the row, or to this share of the loss.
+_SCALE = 1e-3
 #: All pairs of this many columns are tried.
 _BEAM = 6
 #: Draws of a row, for the variance of a model that does not report one.
@@ -77,19 +79,27 @@ class Gains:
 
 def gains_of_one(of: Setting) -> Gains:
     """Return the gain of each candidate cell, and the loss before."""
-    n = len(of.table)
-    trials = of.unknowns.trials(of.table, of.candidates, _POINTS)
-    # Rows as they are and trial rows in one call, because each call has a fixed cost.
-    origin = np.concatenate([np.arange(n), trials.origin])
-    answers = of.model(_stacked(of.table, trials.table), origin)
-    present = of.loss(answers[:n])
+    answers = of.model(of.table, np.arange(len(of.table)))
+    present = of.loss(answers)
     before = present if of.model.reports_variance else _variance_over_draws(of)
     gain, after = (np.full(of.candidates.shape, np.nan) for _ in range(2))
-    if of.candidates.any():
-        cells = trials.row, trials.column
-        gain[cells], after[cells] = _gains(of, trials, answers[n:], present)
+
+    def moments(rows: Table, origin: IntArray) -> FloatArray:
+        return _moments(of, of.model(rows, origin), answers[origin])
+
+    def part(expected: FloatArray, rows: IntArray) -> FloatArray:
+        return _gains(of, expected, answers[rows], present[rows])[:, None]
+
+    # Regions have steps everywhere, which no rule resolves.
+    levels = {} if of.model.region is None else {"levels": 2}
+    found, expected = over_values(
+        moments, part, of.unknowns, of.table, of.candidates,
+        _SCALE * np.abs(before)[:, None], **levels,
+    )  # fmt: skip
+    if len(found):
+        gain[of.candidates], after[of.candidates] = found[:, 0], expected[:, -2]
         if not of.model.reports_variance:  # predictions ignore what stays missing
-            after[cells] = np.maximum(before[trials.row] - gain[cells], 0.0)
+            after = np.maximum(before[:, None] - gain, 0.0)
     return Gains(gain, after, before)
 
 
@@ -109,7 +119,7 @@ def gains_of_two(of: Setting, one: FloatArray) -> FloatArray:
     if not of.candidates.any():
         return one
     kept = _most_promising(of, one)
-    trials = of.unknowns.trials(of.table, kept, _POINTS_OF_TWO)
+    trials = of.unknowns.trials(of.table, kept, gauss_hermite(_POINTS_OF_TWO))
     row, column = trials.origin, np.repeat(trials.column, trials.counts)
     following = kept[row]
     following[np.arange(len(row)), column] = False
@@ -117,7 +127,7 @@ def gains_of_two(of: Setting, one: FloatArray) -> FloatArray:
         following &= of.costs[column][:, None] + of.costs <= of.budget
     then, spent = np.zeros(len(row)), np.zeros(len(row))
     if following.any():
-        second = of.unknowns.trials(trials.table, following, _POINTS_OF_TWO)
+        second = of.unknowns.trials(trials.table, following, gauss_hermite(_POINTS_OF_TWO))
         gain = np.full(following.shape, -np.inf)
         gain[second.row, second.column] = _trial_gains(of, second, trials.table, row)
         best = _per_cost(gain, of.costs, following).argmax(axis=1)
@@ -176,7 +186,7 @@ def _most_promising(of: Setting, first: FloatArray) -> BoolArray:
             hidden = np.flatnonzero(column == c)
             known[np.ix_(hidden, list(unknowns.columns[c].places))] = np.nan
         rows = Table(known, columns_checked=True)
-        trials = unknowns.trials(rows, cells, _POINTS_OF_TWO)
+        trials = unknowns.trials(rows, cells, gauss_hermite(_POINTS_OF_TWO))
         last[row, column] += _trial_gains(of, trials, rows, row)
     kept = np.zeros_like(candidates)
     for gain in (first, last):
@@ -191,49 +201,42 @@ def _per_cost(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> Flo
     return np.where(candidates, np.nan_to_num(per_cost(gain, costs)), -np.inf)
 
 
-def _stacked(first: Table, second: Table) -> Table:
-    """Return the rows of two tables with the same columns."""
-    lower = upper = None
-    if first.lower is not None and second.lower is not None:
-        lower = np.concatenate([first.lower, second.lower])
-    if first.upper is not None and second.upper is not None:
-        upper = np.concatenate([first.upper, second.upper])
-    array = np.concatenate([first.array, second.array])
-    return replace(first, array=array, lower=lower, upper=upper, _whole=None, _known={})
-
-
 def _trial_gains(of: Setting, trials: ColumnTrials, rows: Table, origin: IntArray) -> FloatArray:
     """Return the gain of each cell; trials were made of ``rows``, these of the user's rows."""
     answers = of.model(trials.table, origin[trials.origin])
-    present = np.empty(0) if of.model.region is None else of.loss(of.model(rows, origin))
-    return _gains(of, trials, answers, present)[0]
+    first = answers[trials.starts]
+    expected = trials.expected(_moments(of, answers, np.repeat(first, trials.counts, axis=0)))
+    present = np.empty(len(rows))
+    if of.model.region is not None:
+        present = of.loss(of.model(rows, origin))
+    return _gains(of, expected, first, present[trials.row])
 
 
-def _gains(
-    of: Setting, trials: ColumnTrials, answers: FloatArray, present: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return ``L(mean prediction) - mean L(prediction)`` of each cell, and the latter.
+def _moments(of: Setting, answers: FloatArray, near: FloatArray) -> FloatArray:
+    """Return predictions, their losses, and for a regressor squares about a prediction nearby."""
+    if not of.model.reports_variance:
+        answers[:, 1] = 0.0
+    squares = np.zeros(len(answers)) if of.model.classifies else (answers - near)[:, 0] ** 2
+    return np.column_stack([answers, of.loss(answers), squares])
+
+
+def _gains(of: Setting, expected: FloatArray, near: FloatArray, present: FloatArray) -> FloatArray:
+    """Return ``L(mean prediction) - mean L(prediction)`` of cells, given their average moments.
 
     The variance of a regressor is that of a mixture: the mean of its own variances, which the
     measurement would leave, and the variance of its means, which the measurement would explain.
     A conformal region is no probability that could be averaged: there the gain is how much smaller
-    it is expected to be than ``present``, the loss of each row that trials were made of.
+    it is expected to be than ``present``, the loss of the row.
     """
-    after = trials.expected(of.loss(answers))
+    mean, after = expected[:, :-2].copy(), expected[:, -2]
     if of.model.region is not None:
-        now = present[trials.row]
         with np.errstate(invalid="ignore"):
-            return np.where(np.isinf(after) & np.isinf(now), 0.0, now - after), after
-    if not of.model.reports_variance:
-        answers[:, 1] = 0.0
-        after = trials.expected(of.loss(answers))
-    mean = trials.expected(answers)
+            return np.where(np.isinf(after) & np.isinf(present), 0.0, present - after)
     if not of.model.classifies:
-        deviations = answers[:, 0] - np.repeat(mean[:, 0], trials.counts)
-        mean[:, 1] += trials.expected(deviations**2)
+        mean[:, 1] += np.maximum(expected[:, -1] - (mean - near)[:, 0] ** 2, 0.0)
     gain = of.loss(mean) - after
     # Without this, rounding would be worth a measurement.
-    return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain), after
+    return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain)
 
 
 def _variance_over_draws(of: Setting) -> FloatArray:

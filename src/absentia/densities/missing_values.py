@@ -16,6 +16,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.column_trials import (
     BeliefColumn,
     ColumnTrials,
+    Rule,
     column_trials,
     missing_cells,
     number_columns,
@@ -158,7 +159,7 @@ class MissingValues:
             return None
         return self.believe(replace(rows, lower=None, upper=None, _whole=None, _known={}))
 
-    def trials(self, rows: Table, cells: BoolArray, n_nodes: int) -> ColumnTrials:
+    def trials(self, rows: Table, cells: BoolArray, rule: Rule) -> ColumnTrials:
         """Return rows with one missing cell filled in, for each of ``cells``."""
         needed, at = np.unique(np.nonzero(cells)[0], return_inverse=True)
         if not len(needed):
@@ -166,6 +167,6 @@ class MissingValues:
             return ColumnTrials(none, none, none, np.empty(0), rows[none])
         some = rows[needed]
         found = column_trials(
-            self.believe(some), some, self.columns, cells[needed], n_nodes, self.before_limits(some)
+            self.believe(some), some, self.columns, cells[needed], rule, self.before_limits(some)
         )
         return ColumnTrials(needed[at], found.column, found.counts, found.weights, found.table)
