@@ -272,7 +272,7 @@ class SuspiciousCells:
             name, row = self.names[self.columns[at]], self.rows[at]
             lines.append(
                 f"  row {row}, {name}: {_short(self.values[at])}, expected "
-                f"{_short(self.expected[at])} (p = {self.p_values[at]:.2g})"
+                f"{_short(self.expected[at])} (p = {max(self.p_values[at], 1e-300):.2g})"
             )
         if len(self) > 10:
             lines.append(f"  and {len(self) - 10} more")
@@ -292,7 +292,7 @@ def suspicious_cells(
     ``p = 2 min(F(x), 1 - F(x))`` for a number with conditional distribution function ``F``, the
     probability of all categories that are no more likely for a category. The most suspicious cell
     of a row is set aside while the others are judged. Cells are reported at a false discovery rate
-    over the whole table [Benjamini1995]_.
+    over the whole table (Benjamini and Hochberg, 1995).
 
     Parameters
     ----------
