@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from absentia.cli import exit_code_of
+from absentia.cli import exit_code_of, run_app
 from absentia.cli.terminal import (
     ForceOption,
     JobsOption,
     QuietOption,
     names_in,
     new_app,
-    run_app,
     say,
 )
 

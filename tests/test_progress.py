@@ -20,7 +20,7 @@ from absentia import (
     MixtureDensity,
     RobustSVC,
 )
-from absentia.progress import progress_bar, report
+from absentia.progress import duration, progress_bar, report
 
 
 def test_nothing_is_shown_by_default(capsys):
@@ -108,3 +108,7 @@ def test_a_long_ascent_leaves_a_record_every_ten_steps(caplog):
         density.fit(X)
     said = [record.getMessage().split(",")[0] for record in caplog.records]
     assert said == ["EM: step 10", "EM: step 20", "EM: 25 steps"]
+
+
+def test_times_are_written_in_words():
+    assert [duration(s) for s in (3, 75, 7500)] == ["3.0 s", "1 min 15 s", "2 h 5 min"]

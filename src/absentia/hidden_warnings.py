@@ -24,15 +24,7 @@ _NOTHING = "(?!)"
 
 @contextmanager
 def hidden_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """Hide warnings whose text begins with a message, of a category, in this context.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from absentia.hidden_warnings import hidden_warnings
-    >>> with hidden_warnings("Nothing", UserWarning):
-    ...     warnings.warn("Nothing to see here.")
-    """
+    """Hide warnings whose text begins with a message, of a category, in this context."""
     hidden = _hidden(message, category)
     token = _Token()
     outer = hidden.tokens.get()
@@ -49,17 +41,12 @@ class _Token:
 
 
 class _Hidden:
-    """Stands in a filter where others have a regular expression.
-
-    Attributes
-    ----------
-    tokens : ContextVar
-        References to the uses that this context is inside of.
-    """
+    """Stands in a filter where others have a regular expression."""
 
     def __init__(self, message: str, category: type[Warning]):
         self._expression = re.compile(re.escape(message), re.IGNORECASE)
         self._category = category
+        #: References to the uses that this context is inside of.
         self.tokens: ContextVar[tuple[ref[_Token], ...]] = ContextVar(message, default=())
 
     def match(self, text: str) -> Any:

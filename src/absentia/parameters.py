@@ -47,16 +47,6 @@ def declared(cls: Estimator) -> Estimator:
     declared in the same way are inherited; a fitted attribute that is annotated in the class
     itself is ``field(init=False)``, a parameter that may be given by position
     ``field(default=..., kw_only=False)``.
-
-    Examples
-    --------
-    >>> from sklearn.base import BaseEstimator
-    >>> from absentia.parameters import declared
-    >>> @declared
-    ... class Ridge(BaseEstimator):
-    ...     alpha: float = 1.0
-    >>> Ridge(alpha=2.0)
-    Ridge(alpha=2.0)
     """
     dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     init = vars(cls)["__init__"]
@@ -70,16 +60,7 @@ def declared(cls: Estimator) -> Estimator:
 
 @dataclass(frozen=True)
 class Rule:
-    """Condition on a parameter, as a test and in words; ``|`` joins two rules.
-
-    Examples
-    --------
-    >>> from absentia.parameters import POSITIVE, words
-    >>> (POSITIVE | words("scale")).check("gamma", "auto")
-    Traceback (most recent call last):
-    ...
-    ValueError: gamma must be a positive number or 'scale', found 'auto'.
-    """
+    """Condition on a parameter, as a test and in words; ``|`` joins two rules."""
 
     expected: tuple[str, ...]
     admits: Callable[[object], bool]

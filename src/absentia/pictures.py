@@ -29,21 +29,9 @@ def pyplot() -> ModuleType:
 def grid_of_panels(
     number: int, *, across: int = 4, width: float = 2.3, height: float = 1.7
 ) -> tuple[Any, list[Any]]:
-    """Return a figure of small panels, and the panels row by row.
+    """Return a figure of small panels, at most ``across`` side by side, and its list of axes.
 
-    Parameters
-    ----------
-    number : int
-        How many panels; places that are left over stay empty.
-    across : int, default=4
-        At most this many side by side.
-    width, height : float
-        The size of a panel, in inches.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-    panels : list of matplotlib Axes
+    The size of a panel is in inches; places that are left over stay empty.
     """
     across = min(across, number)
     down = -(-number // across)

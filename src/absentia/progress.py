@@ -35,14 +35,7 @@ _PAUSE = 5.0
 
 
 def report(message: str, *values: Any, verbose: bool = False) -> None:
-    """Log one step of a fit, and print it as well where the user asked for ``verbose``.
-
-    Examples
-    --------
-    >>> from absentia.progress import report
-    >>> report("step %d of %d", 1, 3, verbose=True)
-    step 1 of 3
-    """
+    """Log one step of a fit, and print it as well where the user asked for ``verbose``."""
     LOGGER.info(message, *values)
     if verbose or _printed.get():
         print(message % values if values else message)
@@ -118,27 +111,13 @@ def progress_bar(
     except ImportError:
         yield _LineBar(total, initial, title, sys.stderr)
         return
-    with tqdm(
-        total=total,
-        initial=initial,
-        desc=title,
-        unit=unit,
-        file=sys.stderr,
-        dynamic_ncols=True,
-        smoothing=0.05,
-    ) as bar:
+    settings: Any = {"file": sys.stderr, "dynamic_ncols": True, "smoothing": 0.05}
+    with tqdm(total=total, initial=initial, desc=title, unit=unit, **settings) as bar:
         yield _TqdmBar(bar)
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> from absentia.progress import duration
-    >>> duration(3), duration(75), duration(7500)
-    ('3.0 s', '1 min 15 s', '2 h 5 min')
-    """
+    """Return a time in words, such as "1 min 15 s"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main
-from absentia.cli.files import read_table
+from absentia.cli.terminal import read_table
 from absentia.recipe.comparison import QUICK_METHODS
 
 

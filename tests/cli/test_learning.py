@@ -7,9 +7,10 @@ import pytest
 
 from absentia.cli.model_commands import written_with
 from absentia.recipe.learning_table import split_target
-from absentia.recipe.methods import METHODS
+from absentia.recipe.methods import METHODS, new_steps
 from absentia.recipe.model import TableModel
-from absentia.recipe.training import fit, new_model
+from absentia.recipe.training import fit
+from absentia.tables.encoder import TableEncoder
 from lab.baselines import registry
 from lab.experiments.methods import METHODS as LAB_METHODS
 
@@ -17,7 +18,7 @@ from lab.experiments.methods import METHODS as LAB_METHODS
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("method", [m for m in METHODS if "rbf" in m or m in ("esd", "egk")])
 def test_train_and_compare_take_methods_and_grids_from_the_registry(method, task):
-    model = new_model(task, method)
+    model = new_steps(method, task)
     machine = (model if task == "classification" else model.regressor)[-1]
     source = LAB_METHODS[method].source(task, 0)
     tried = [{}] if machine.mask_weights is None else machine.mask_weights
@@ -31,11 +32,10 @@ def test_train_and_compare_take_methods_and_grids_from_the_registry(method, task
     assert machine.Cs == penalties
 
 
-def test_no_column_is_lost_where_another_class_has_the_next_name():
+def test_no_column_is_lost_where_another_class_has_the_next_name(capsys):
     frame = pd.DataFrame({"prediction": [1], "prediction_2": [2], "probability_a": [3]})
     found = {"prediction": ["a"], "probability_a": [0.75], "probability_a_2": [0.25]}
-    notes = []
-    written = written_with(frame, found, keep=True, note=notes.append)
+    written = written_with(frame, found, keep=True)
     assert written.to_dict("list") == {
         "prediction": [1],
         "prediction_2": [2],
@@ -44,13 +44,16 @@ def test_no_column_is_lost_where_another_class_has_the_next_name():
         "probability_a_3": [0.75],
         "probability_a_2": [0.25],
     }
-    assert [note.split()[-1] for note in notes] == ["'prediction_3'.", "'probability_a_3'."]
+    assert [note.split()[-1] for note in capsys.readouterr().err.splitlines()] == [
+        "'prediction_3'.",
+        "'probability_a_3'.",
+    ]
 
 
 def test_a_value_too_far_away_is_named_as_the_table_has_it():
     """The machine sees it in other units, in a column that has no name."""
     frame = pd.DataFrame({"a": range(20), "b": [0.5, 7.0] * 10, "y": [1.0, 2.0] * 10})
-    model = new_model("regression", "genrbf")
+    model = new_steps("genrbf", "regression", [("encode", TableEncoder(limits=True))])
     fit(model, split_target(frame, "y", "regression"))
     rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1e308]})
     for column in (rows["b"], pd.Series(["<0.5", "1e308"])):  # text, where another cell is a limit

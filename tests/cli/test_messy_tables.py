@@ -10,7 +10,7 @@ import pytest
 
 import absentia
 from absentia.cli import main
-from absentia.cli.files import read_table
+from absentia.cli.terminal import read_table
 from absentia.recipe import comparison
 
 
@@ -195,14 +195,14 @@ def test_an_interruption_says_so(command, capsys, monkeypatch):
     table = numbers(40)
     table["y"] = np.where(table["b"] > 0, "yes", "no")
     table.to_csv("t.csv", index=False)
-    monkeypatch.setattr("absentia.recipe.training.new_model", interrupt)
+    monkeypatch.setattr("absentia.recipe.training.new_steps", interrupt)
     monkeypatch.setattr(comparison, "cross_validate", interrupt)
     options = ["-o", "m"] if command == "train" else ["-q"]
     assert main([command, "t.csv", "-t", "y", *options]) == 130
     assert "interrupted" in capsys.readouterr().err
 
 
-def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
+def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path, capsys):
     pytest.importorskip("openpyxl")
     pytest.importorskip("pyarrow")
     table = pd.DataFrame({"a ": [1.0, 2.0], " b": ["x", "y"]})
@@ -213,9 +213,10 @@ def test_blanks_around_names_do_not_count_in_any_kind_of_file(tmp_path):
         assert list(read_table(str(tmp_path / f"t.{ending}")).columns) == ["a", "b"]
     twice = pd.DataFrame([[1, 2]], columns=["a", "a "])
     twice.to_excel(tmp_path / "t.xlsx", index=False)
-    notes = []
-    assert list(read_table(str(tmp_path / "t.xlsx"), notes.append).columns) == ["a", "a "]
-    assert notes == ["The column name 'a' appears 2 times: the later ones are renamed to 'a '."]
+    capsys.readouterr()
+    assert list(read_table(str(tmp_path / "t.xlsx")).columns) == ["a", "a "]
+    said = "The column name 'a' appears 2 times: the later ones are renamed to 'a '."
+    assert capsys.readouterr().err == f"{said}\n"
 
 
 def test_a_sheet_is_chosen_by_its_name(capsys):
@@ -252,9 +253,8 @@ def test_a_title_above_the_header_of_a_sheet_is_passed_over(capsys):
     book.iloc[0, 0] = "Sensor report 2024"
     book.to_excel("t.xlsx", index=False, header=False)
     said = "'Sensor report 2024' above the columns is taken for a title: row 3 has their names."
-    notes = []
-    frame = read_table("t.xlsx", notes.append)
-    assert list(frame.columns) == list(table.columns)
-    assert notes == [said]
-    read_table("plain.xlsx", notes.append)
-    assert notes == [said]
+    capsys.readouterr()
+    assert list(read_table("t.xlsx").columns) == list(table.columns)
+    assert capsys.readouterr().err == f"{said}\n"
+    read_table("plain.xlsx")
+    assert not capsys.readouterr().err

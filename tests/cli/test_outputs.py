@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main, model_commands
-from absentia.cli.files import check_output, write_table
+from absentia.cli.terminal import check_output, write_table
 from absentia.recipe import training
 from absentia.tables.files.formats import replaced
 
@@ -30,7 +30,7 @@ def no_training(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("training has begun")
 
-    monkeypatch.setattr(training, "new_model", refuse)
+    monkeypatch.setattr(training, "new_steps", refuse)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import absentia
 from absentia.kernels import Kernel
 from absentia.parameters import FloatMatrix
 from absentia.persistence.contents import check_contents, inner_objects
-from absentia.persistence.kinds import known_kinds, parameter_names
+from absentia.persistence.kinds import kind_of, known_kinds, parameter_names
 from absentia.persistence.known_classes import EVERY_ESTIMATOR, model_types
 from absentia.tables.known_limits import KeepsLimits
 from estimators import estimators, small
@@ -73,10 +73,9 @@ def test_a_new_estimator_needs_its_annotations_only():
         setting: int = 3
         _method: ClassVar[str] = "none"
 
-    kinds = known_kinds(Shifted)
-    assert kinds["shift_"].expected == "floats[2]"
-    assert kinds["counts_"].expected == "dict of int | none"
-    assert not kinds.keys() & {"setting", "_method"}
+    assert kind_of(Shifted, "shift_").expected == "floats[2]"
+    assert kind_of(Shifted, "counts_").expected == "dict of int | none"
+    assert not known_kinds(Shifted).keys() & {"setting", "_method"}
 
 
 def test_values_of_modules_that_were_not_imported_are_known(tmp_path):

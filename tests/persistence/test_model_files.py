@@ -66,8 +66,7 @@ def save_unchecked(model, place):
     """Write a model that load would refuse, as another version or an attacker would."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_files, "refused_entries", lambda schema, archive, max_bytes: [])
-        patch.setattr(model_files, "check_contents", lambda model: None)
-        patch.setattr(model_files, "check_predictions", lambda model, inner: None)
+        patch.setattr(model_files, "check_model", lambda model: None)
         save(model, place)
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from absentia import load, save
-from absentia.persistence.compiled_parts import check_encoder
+from absentia.persistence.contents import check_contents
 from persistence.test_model_files import save_unchecked
 
 X = np.array([[1.0, 1.0], [2.0, 2.0], [2.0, 3.0]] * 6)
@@ -97,7 +97,7 @@ def test_numbers_of_columns_that_are_not_there_are_refused(how, tmp_path):
     name, change = BREAKS[how]
     encoder, rows = encoders()[name]
     model = make_pipeline(encoder, LogisticRegression()).fit(rows, Y)
-    check_encoder(model[0])
+    check_contents(model[0])
     change(model[0])
     with pytest.raises(TypeError, match=r"load would refuse this model: .*OneHotEncoder"):
         save(model, tmp_path / "model")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.recipe.learning_table import split_target
+from absentia.recipe.learning_table import sample_in_proportion, split_target
 from absentia.tables.files.delimited import read_delimited
 
 
@@ -98,3 +98,16 @@ def test_dates_as_a_target_get_one_sentence(task, kind):
     frame["day"] = target.to_numpy()[np.arange(60) % 3]
     if task != "regression":
         assert len(np.unique(split_target(frame, "day", task).target)) == 3
+
+
+def test_a_sample_has_the_classes_in_proportion():
+    classes = np.repeat(["a", "b"], [80, 20])
+    rows = sample_in_proportion(classes, 100, 10)
+    assert np.unique(classes[rows], return_counts=True)[1].tolist() == [8, 2]
+
+
+def test_the_best_constant_prediction_is_the_commonest_class_or_the_mean():
+    table = frame().assign(y=["a", "b", "a"] * 10)
+    score, said = split_target(table, "y").baseline()
+    assert (score, said) == (20 / 30, "always 'a'")
+    assert split_target(frame(), "a").baseline() == (0.0, "always the mean")

@@ -10,7 +10,7 @@ import pytest
 
 from absentia.cli import main
 from absentia.recipe.training import Training
-from absentia.studio import workspace_pages
+from absentia.studio import pages
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.formats import write_table
@@ -154,7 +154,7 @@ def test_columns_are_read_as_the_user_says(client):
 
 
 def test_files_that_are_too_large_or_no_tables_are_refused(client, monkeypatch):
-    monkeypatch.setattr(workspace_pages, "MOST_BYTES", 1000)
+    monkeypatch.setattr(pages, "MOST_BYTES", 1000)
     assert client.post("api/open", b"a,b\n" + b"1,2\n" * 500).status == 413
     for content in (b"", b"a,b\n", b"PK\x03\x04\0\0\0"):
         response = client.post("api/open", content)

@@ -19,7 +19,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from absentia.cli.files import check_writable, protect_inputs
+from absentia.cli.terminal import check_writable, protect_inputs
 from absentia.reports.report_page import MARK, Page
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.tables.files.formats import replaced

@@ -11,25 +11,37 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from absentia.reports.safe_text import printable
 
-__all__ = ["exit_code_of", "main"]
+if TYPE_CHECKING:
+    import typer
 
-_BAD_INPUT = 1
-_INTERRUPTED = 130
+__all__ = ["exit_code_of", "main", "run_app"]
+
+_BAD_INPUT, _WRONG_COMMAND, _INTERRUPTED = 1, 2, 130
+#: Commands that left the library, and where they are now.
+_MOVED = {
+    "bench": "The experiments are not part of the library: run `python -m lab` in a checkout of "
+    "the repository.",
+    "demo": "The demonstration is not part of the library: run `make demo` in a checkout of the "
+    "repository.",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Without the program's name; by default those of the process.
-    """
+    """Run the command line, by default with the arguments of the process; return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["--version"]:  # also where typer is not installed
+        print(f"absentia {version('absentia')}")
+        return 0
+    if given[:1] and given[0] in _MOVED:
+        print(_MOVED[given[0]], file=sys.stderr)
+        return _WRONG_COMMAND
     try:
-        from absentia.cli.app import run_command
+        from absentia.cli.app import app
     except ImportError as error:
         if error.name != "typer":
             raise
@@ -37,7 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
             "absentia: the command line needs typer: pip install 'absentia[cli]'", file=sys.stderr
         )
         return _BAD_INPUT
-    return exit_code_of(lambda: run_command(sys.argv[1:] if arguments is None else arguments))
+    return exit_code_of(lambda: run_app(app, given))
+
+
+def run_app(app: typer.Typer, arguments: list[str]) -> int:
+    """Run an application and return the exit code; errors in the input are raised."""
+    try:
+        app(args=arguments, prog_name=str(app.info.name))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        # typer makes exit codes of these two, without a message.
+        if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        return code
+    return 0
 
 
 def exit_code_of(run: Callable[[], int]) -> int:

@@ -24,11 +24,14 @@ from absentia.cli.terminal import (
     SheetOption,
     TargetOption,
     TaskOption,
+    check_output,
     kinds_of,
     names_in,
     new_app,
-    run_app,
+    options,
+    read_table,
     say,
+    table_name,
 )
 from absentia.reports.safe_text import printable
 
@@ -36,42 +39,7 @@ if TYPE_CHECKING:
     from absentia.recipe.comparison import Comparison
 
 app = new_app("absentia", "Learn from tables with missing values, without filling them in.")
-#: Commands that left the library, and where they are now.
-_MOVED = {
-    "bench": "The experiments are not part of the library: run `python -m lab` in a checkout of "
-    "the repository.",
-    "demo": "The demonstration is not part of the library: run `make demo` in a checkout of the "
-    "repository.",
-}
-_WRONG_COMMAND = 2
-
-
-def run_command(arguments: list[str]) -> int:
-    """Run the command line and return the exit code; errors in the input are raised."""
-    if arguments[:1] and arguments[0] in _MOVED:
-        say(_MOVED[arguments[0]])
-        return _WRONG_COMMAND
-    return run_app(app, arguments)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from absentia import __version__
-
-        print(f"absentia {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Learn from tables with missing values, without filling them in."""
+app.callback()(options)
 
 
 @app.command()
@@ -99,7 +67,6 @@ def describe(
 ) -> None:
     """Describe which values are missing from a table, and whether they look random."""
     from absentia import describe_missingness
-    from absentia.cli.files import check_output, read_table, table_name
     from absentia.recipe.learning_table import without_columns
     from absentia.reports.describing import RUN_ANYWAY
     from absentia.tables.files.formats import replaced
@@ -108,7 +75,7 @@ def describe(
         check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
     if html is not None:
         check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
-    frame = without_columns(read_table(file, say, sheet=sheet), names_in(ignore) or ())
+    frame = without_columns(read_table(file, sheet), names_in(ignore) or ())
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     # The report addresses people who write Python.
@@ -173,7 +140,6 @@ def compare(
     Prints a verdict and a table of scores; --report writes a page with a picture. Every method is
     tuned only on the training rows of each fold.
     """
-    from absentia.cli.files import check_output, read_table, table_name
     from absentia.recipe import comparison
     from absentia.tables.files.formats import replaced
 
@@ -185,7 +151,7 @@ def compare(
         for place in places:
             check_output(place, inputs=[file], force=force, endings=())
     found = comparison.compare(
-        read_table(file, say, sheet=sheet),
+        read_table(file, sheet),
         target,
         task=task,
         methods=names_in(methods) or (comparison.QUICK_METHODS if quick else None),
@@ -287,12 +253,11 @@ def studio(
     Prints the address on one line. Only this computer can reach it, and only with the token in
     that address. Stop it with Ctrl-C.
     """
-    from absentia.cli.files import read_table, table_name
     from absentia.studio import serve
 
     if file is None and sheet is not None:
         raise ValueError("--sheet names a sheet of the table to open: give an Excel file as well.")
-    frame = None if file is None else read_table(file, say, sheet=sheet)
+    frame = None if file is None else read_table(file, sheet)
     serve(
         frame=frame,
         name="" if file is None else table_name(file),

@@ -19,14 +19,21 @@ from absentia.cli.terminal import (
     ForceOption,
     IgnoreOption,
     KeepIdsOption,
+    ModelArgument,
     NumbersOption,
+    OutputOption,
     QuietOption,
     SheetOption,
     TargetOption,
     TaskOption,
+    check_output,
     kinds_of,
     names_in,
+    place_now,
+    read_table,
+    read_table_and_cells,
     say,
+    write_table,
 )
 from absentia.reports.safe_text import printable
 
@@ -82,12 +89,11 @@ def train(
     tables.
     """
     from absentia import save
-    from absentia.cli.files import check_output, place_now, read_table
     from absentia.recipe import training
 
     check_output(output, inputs=[file], force=force, endings=())
     found = training.train(
-        read_table(file, say, sheet=sheet),
+        read_table(file, sheet),
         target,
         task=task,
         method=method,
@@ -98,7 +104,7 @@ def train(
         progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,
     )
-    output = place_now(output, force=force, note=say)
+    output = place_now(output, force=force)
     save(found.model.estimator, output)
     if not quiet:
         for line in (*found.notes, *_hints(found.model.encoder), *found.chosen):
@@ -122,14 +128,9 @@ def _hints(encoder: TableEncoder) -> list[str]:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")],
+    model: ModelArgument,
     file: FileArgument,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."
-        ),
-    ] = None,
+    output: OutputOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Also write the columns of the input.")
     ] = False,
@@ -161,7 +162,6 @@ def predict(
     that cannot be read and words that did not occur in training are uncertain, not errors: notes
     say what was not used, and which values lie far beyond the range of training.
     """
-    from absentia.cli.files import check_output, place_now, write_table
     from absentia.tables.files.formats import has_types
 
     if coverage is not None and not 0 < coverage < 1:
@@ -176,9 +176,9 @@ def predict(
     if coverage is not None:
         found |= _regions(fitted, rows, coverage)
     if output not in (None, "-"):
-        output = str(place_now(Path(str(output)), force=force, note=say))
+        output = str(place_now(Path(str(output)), force=force))
     kept = cells() if keep and not has_types(output) else frame
-    write_table(written_with(kept, found, keep=keep, note=say), output)
+    write_table(written_with(kept, found, keep=keep), output)
 
 
 def predictions(model: TableModel, rows: Any, probabilities: bool) -> dict[str, np.ndarray]:
@@ -227,7 +227,6 @@ def written_with(
     found: dict[str, np.ndarray],
     *,
     keep: bool,
-    note: Callable[[str], None] = lambda text: None,
 ) -> pd.DataFrame:
     """Return predictions as a frame, next to the input if requested.
 
@@ -242,19 +241,18 @@ def written_with(
     named: dict[str, np.ndarray] = {}
     for name, values in found.items():
         # Another class may have the next name: "a_2" beside "a".
-        free = name if name not in taken else _next_name(name, {*taken, *found, *named})
+        others = {*taken, *found, *named}
+        free = name
+        if name in taken:
+            free = next(n for k in count(2) if (n := f"{name}_{k}") not in others)
         if free != name:
-            note(f"The input already has a column {name!r}; that of the model is named {free!r}.")
+            say(f"The input already has a column {name!r}; that of the model is named {free!r}.")
         named[free] = values
     return frame.assign(**named)
 
 
-def _next_name(name: str, taken: set[str]) -> str:
-    return next(free for k in count(2) if (free := f"{name}_{k}") not in taken)
-
-
 def ask(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")],
+    model: ModelArgument,
     file: FileArgument,
     costs: Annotated[
         str | None,
@@ -263,12 +261,7 @@ def ask(
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."
-        ),
-    ] = None,
+    output: OutputOption = None,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
@@ -281,11 +274,9 @@ def ask(
     """
     import pandas as pd
 
-    from absentia.cli.files import check_output, read_table, write_table
-
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model, costs or file], force=force)
-    prices = {} if costs is None else costs_from(read_table(costs, say), costs)
+    prices = {} if costs is None else costs_from(read_table(costs), costs)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
     rows = fitted.rows(frame)
     ranked = fitted.next_measurements(rows, prices)
@@ -348,11 +339,10 @@ def _model_and_rows(
 
     The function returns the cells of those rows as the file has them.
     """
-    from absentia.cli.files import read_table_and_cells
     from absentia.recipe.model import TableModel
 
     model = TableModel(_load(path))
-    frame, cells = read_table_and_cells(file, say, sheet=sheet)
+    frame, cells = read_table_and_cells(file, sheet)
     return model, model.read(frame, cells, file, say), cells
 
 

@@ -1,13 +1,31 @@
-"""Options, notes and error handling that the commands share."""
+"""Options, notes and files that the commands share.
+
+Nothing is overwritten that was not meant to be: :func:`check_output` is called before anything
+takes time.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from absentia.reports.safe_text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")]
+OutputOption = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."),
+]
 
 FileArgument = Annotated[
     str,
@@ -60,6 +78,27 @@ QuietOption = Annotated[
 ]
 
 
+def new_app(name: str, about: str) -> typer.Typer:
+    """Return an application without commands."""
+    return typer.Typer(
+        name=name,
+        help=about,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Learn from tables with missing values, without filling them in."""
+
+
 def names_in(text: str | None) -> list[str] | None:
     """Return the names in a list that is separated by commas."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
@@ -85,29 +124,103 @@ def say(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
-def new_app(name: str, about: str) -> typer.Typer:
-    """Return an application without commands."""
-    return typer.Typer(
-        name=name,
-        help=about,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+def read_table(source: str, sheet: str | None = None) -> pd.DataFrame:
+    """Return a file as a pandas frame, see :func:`read_table_and_cells`."""
+    return read_table_and_cells(source, sheet)[0]
 
 
-def run_app(app: typer.Typer, arguments: list[str]) -> int:
-    """Run an application and return the exit code; errors in the input are raised."""
+def read_table_and_cells(
+    source: str, sheet: str | None = None
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
+    """Return a file as a pandas frame, and a function that returns its cells as they are written.
+
+    ``-`` is CSV from the standard input. What was not read, or was read otherwise, is said.
+    """
+    from absentia.tables.files.formats import read_bytes
+
+    if source == "-":
+        return read_bytes(sys.stdin.buffer.read(), "standard input", say, sheet=sheet)
+    path = Path(source)
+    if path.is_dir():
+        raise ValueError(f"{source} is a folder; give the file inside it.")
+    if not path.is_file():
+        raise ValueError(f"There is no file {source}.")
+    return read_bytes(path.read_bytes(), source, say, sheet=sheet)
+
+
+def check_output(
+    output: str | Path,
+    *,
+    inputs: Sequence[str | Path] = (),
+    force: bool = False,
+    endings: tuple[str, ...] | None = None,
+) -> None:
+    """Raise where a file could not be written, or would overwrite something.
+
+    ``inputs`` are never overwritten, other files with ``force`` only. ``endings`` are those that
+    the name may have, by default those of tables; with none it may have any.
+    """
+    from absentia.tables.files.formats import KNOWN, WRITTEN
+
+    path = Path(output)
+    if endings != () and not path.name.lower().endswith(endings or WRITTEN):
+        expected = f"a name that ends in {', '.join(endings)}" if endings else KNOWN
+        raise ValueError(
+            f"{output} is not a kind of file that can be written; expected {expected}."
+        )
+    if path.is_dir():
+        raise ValueError(f"{output} is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
+    protect_inputs(path, inputs)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{output} is a device or a pipe; give the name of a file.")
+    if os.path.lexists(path) and not force:  # a link to nowhere counts
+        raise ValueError(f"{output} already exists: give another name, or use --force.")
+    check_writable(path.parent)
+
+
+def place_now(output: Path, *, force: bool) -> Path:
+    """Return where to write what took long: beside a file that has appeared since it was checked.
+
+    Neither that file nor the work is lost.
+    """
+    if force or not os.path.lexists(output):
+        return output
+    stem, dot, endings = output.name.partition(".")
+    names = (output.with_name(f"{stem}_{k}{dot}{endings}") for k in count(2))
+    free = next(path for path in names if not os.path.lexists(path))
+    say(f"{output} was created in the meantime and is kept: the output is in {free}.")
+    return free
+
+
+def protect_inputs(path: Path, inputs: Sequence[str | Path]) -> None:
+    """Raise where an output is one of the inputs."""
+    for source in inputs:
+        if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
+            raise ValueError(f"{path} is an input: give another name for the output.")
+
+
+def check_writable(folder: Path) -> None:
+    """Raise where no file can be written into a folder."""
     try:
-        app(args=arguments, prog_name=str(app.info.name))
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        # typer makes exit codes of these two, without a message.
-        if isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        if isinstance(stop.__context__, BrokenPipeError):
-            raise stop.__context__ from None
-        return code
-    return 0
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ValueError(f"Nothing can be written into {folder}: {error.strerror}.") from None
+
+
+def write_table(frame: pd.DataFrame, target: str | None) -> None:
+    """Write a frame to a file, or as CSV to the standard output (None or ``-``)."""
+    if target is not None and target != "-":
+        from absentia.tables.files import formats
+
+        formats.write_table(frame, target)
+    elif sys.stdout.isatty():
+        print(printable(frame.to_csv(index=False), lines=True), end="")
+    else:
+        frame.to_csv(sys.stdout, index=False)
+
+
+def table_name(source: str) -> str:
+    """Return a short name for a table: that of its file, without the ending."""
+    return "table" if source == "-" else Path(source).name.split(".")[0]

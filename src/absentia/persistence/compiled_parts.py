@@ -12,13 +12,12 @@ that it has encodings for: the others would hold foreign memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from absentia.tables.stored import require_array
 
@@ -28,48 +27,12 @@ _BITSET_WORDS = 8
 
 
 @cache
-def _kinds() -> tuple[Any, Any, Any]:
-    """Return scikit-learn's classes that own trees, imported when a file is read."""
-    from sklearn.ensemble._forest import BaseForest
-    from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-    from sklearn.tree import BaseDecisionTree
-
-    return BaseDecisionTree, BaseForest, BaseHistGradientBoosting
-
-
-@cache
 def tree_records() -> tuple[np.dtype[Any], ...]:
     """Return the types of the records that a file may hold: nodes of trees, and no others."""
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
     from sklearn.tree._tree import NODE_DTYPE
 
     return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
-
-
-def check_trees(value: BaseEstimator) -> None:
-    """Raise ValueError where the trees that an estimator of scikit-learn owns are none.
-
-    That its attributes are of the kinds that are known for them has been checked before.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from absentia.persistence.compiled_parts import check_trees
-    >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> check_trees(stump)
-    >>> stump.n_features_in_ = 3
-    >>> check_trees(stump)
-    Traceback (most recent call last):
-        ...
-    ValueError: DecisionTreeRegressor of 3 columns with a tree of 1
-    """
-    decision_tree, forest, boosting = _kinds()
-    if isinstance(value, decision_tree) and "tree_" in vars(value):
-        _check_tree(value)
-    if isinstance(value, forest) and "estimators_" in vars(value):
-        _check_forest(value)
-    if isinstance(value, boosting) and "_predictors" in vars(value):
-        _check_boosting(value)
 
 
 def _check_tree(owner: BaseEstimator) -> None:
@@ -167,41 +130,23 @@ def _check_features(features: np.ndarray, n_features: int) -> None:
         )
 
 
-def check_encoder(value: BaseEstimator) -> None:
-    """Raise ValueError where a fitted encoder would write beyond its columns.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import OneHotEncoder
-    >>> from absentia.persistence.compiled_parts import check_encoder
-    >>> encoder = OneHotEncoder().fit([["a"], ["b"]])
-    >>> check_encoder(encoder)
-    >>> encoder._n_features_outs = [10**9]
-    >>> check_encoder(encoder)
-    Traceback (most recent call last):
-        ...
-    ValueError: OneHotEncoder of [2] columns that says [1000000000]
-    """
-    if isinstance(value, OneHotEncoder) and "categories_" in vars(value):
-        _check_one_hot(value)
-    if isinstance(value, TargetEncoder) and "encodings_" in vars(value):
-        _check_target_encoder(vars(value))
-    if isinstance(value, OneVsRestClassifier) and "label_binarizer_" in vars(value):
-        kind = getattr(value.label_binarizer_, "y_type_", None)
-        if kind != "multiclass":
-            raise ValueError(
-                f"OneVsRestClassifier of {kind!r} targets, which trusts the answers of its models"
-            )
+def _check_one_vs_rest(owner: BaseEstimator) -> None:
+    kind = getattr(owner.label_binarizer_, "y_type_", None)
+    if kind != "multiclass":
+        raise ValueError(
+            f"OneVsRestClassifier of {kind!r} targets, which trusts the answers of its models"
+        )
 
 
-def _check_target_encoder(state: dict[str, Any]) -> None:
+def _check_target_encoder(encoder: BaseEstimator) -> None:
+    state = vars(encoder)
     per_column = len(state["classes_"]) if state["target_type_"] == "multiclass" else 1
     found, n_features = len(state["encodings_"]), state["n_features_in_"]
     if found != n_features * per_column or len(state["categories_"]) != n_features:
         raise ValueError(f"TargetEncoder of {n_features} columns with {found} encodings")
 
 
-def _check_one_hot(encoder: OneHotEncoder) -> None:
+def _check_one_hot(encoder: BaseEstimator) -> None:
     state = vars(encoder)
     categories, n_features = state["categories_"], state.get("n_features_in_")
     if type(categories) is not list or type(n_features) is not int:
@@ -256,3 +201,23 @@ def _is_dropped(drop: Any, n_groups: int) -> bool:
     if not isinstance(drop, int | np.integer) or not 0 <= drop < n_groups:
         raise ValueError(f"OneHotEncoder that drops category {drop!r} of {n_groups}")
     return True
+
+
+_TREE, _FOREST = ("tree_", _check_tree), ("estimators_", _check_forest)
+_BOOSTING = ("_predictors", _check_boosting)
+#: By the name of a class: an attribute that it has once it is fitted, and the check of its parts.
+COMPILED_CHECKS: dict[str, tuple[str, Callable[[BaseEstimator], None]]] = {
+    "DecisionTreeClassifier": _TREE,
+    "DecisionTreeRegressor": _TREE,
+    "ExtraTreeClassifier": _TREE,
+    "ExtraTreeRegressor": _TREE,
+    "ExtraTreesClassifier": _FOREST,
+    "ExtraTreesRegressor": _FOREST,
+    "RandomForestClassifier": _FOREST,
+    "RandomForestRegressor": _FOREST,
+    "HistGradientBoostingClassifier": _BOOSTING,
+    "HistGradientBoostingRegressor": _BOOSTING,
+    "OneHotEncoder": ("categories_", _check_one_hot),
+    "OneVsRestClassifier": ("label_binarizer_", _check_one_vs_rest),
+    "TargetEncoder": ("encodings_", _check_target_encoder),
+}

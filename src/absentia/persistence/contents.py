@@ -1,26 +1,44 @@
-"""The contents of a model file, checked before anything is computed from them.
+"""The contents of a model file, checked before anybody else computes with them.
 
 A model may hold what is known, and nothing else: objects of trusted types, with the attributes that
 their class is known to have, of the kinds that are known for them. Everything that is not named is
 refused, whatever it might do.
+
+Which attributes a model needs depends on its parameters and on its table. So it then predicts a row
+of missing values and a row of zeros (as objects where numbers fail, for encoders of words; as a
+belief, for models of beliefs). A ValueError about these rows is legitimate (no missing values
+taken, beliefs expected); any other exception, and NumPy's about shapes, means that the model is
+damaged.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
-from types import NoneType
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.validation import check_is_fitted
 
+from absentia.beliefs import Beliefs
+from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import shown
-from absentia.persistence.compiled_parts import check_encoder, check_trees
-from absentia.persistence.kinds import kind_of_words, known_kinds, parameter_names
-from absentia.persistence.known_classes import model_types, trusted_types
-from absentia.tables.stored import Stored
+from absentia.persistence.compiled_parts import COMPILED_CHECKS
+from absentia.persistence.kinds import (
+    ANY_SCALAR,
+    kind_of,
+    kind_of_words,
+    known_kinds,
+    parameter_names,
+)
+from absentia.persistence.known_classes import model_types, trusted_names
+from absentia.tables.column_plan import ColumnPlan
+from absentia.tables.stored import InconsistentError, Stored
 
 #: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
 _TWISTER_NUMBERS = 624
@@ -30,13 +48,38 @@ _LAST_CHARACTER = 0x10FFFF
 _MOST_JOBS = 512
 #: Columns of the tables that a model predicts. A page that shows a model names every column.
 _MOST_COLUMNS = 10**6
-_PLAIN = frozenset({NoneType, bool, int, float, str, slice, dict, list, tuple, set})
+_PLAIN = ANY_SCALAR | {slice, dict, list, tuple, set}
 #: Modules of scikit-learn's compiled parts of models, which have no attributes of Python's.
 _COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
 
+_METHODS = (
+    *("predict", "predict_proba", "decision_function", "score_samples"),
+    *("transform", "impute", "predict_interval", "predict_set"),
+)
+#: Attributes with the model inside another one that sees the rows first, in the order of search.
+_FIRST_INSIDE = ("steps", "best_estimator_", "calibrated_classifiers_", "estimators_", "estimator")
+_DEEPEST = 20
+#: Beginnings of NumPy's messages about arrays whose shapes do not fit each other.
+_SHAPE_MESSAGES = (
+    *("operands could not be broadcast", "non-broadcastable output", "could not broadcast"),
+    *("matmul: ", "shapes ", "cannot reshape", "all the input array", "axes don't match"),
+)
 
-def check_contents(model: BaseEstimator) -> None:
-    """Raise ValueError where a model holds what is not known, or what is not consistent.
+
+def check_model(model: BaseEstimator) -> None:
+    """Raise ValueError where a model holds what is not known, or cannot predict with it.
+
+    Nobody else may have the model yet: its ``verbose`` and ``random_state`` change meanwhile.
+    """
+    inner = check_contents(model)
+    estimators = [value for value in inner if isinstance(value, BaseEstimator)]
+    if any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
+        with _undisturbed(estimators, inner):
+            _check_predictions(model)
+
+
+def check_contents(model: BaseEstimator) -> list[Any]:
+    """Raise ValueError where a model holds what is not known or not consistent; return its objects.
 
     Every object is visited, however deep it is. Values that compiled code trusts check themselves
     (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to,
@@ -54,10 +97,12 @@ def check_contents(model: BaseEstimator) -> None:
             type(value).validate(value)
         elif isinstance(value, BaseEstimator):
             _check_estimator(value)
+    return inner
 
 
 def inner_objects(model: BaseEstimator) -> list[Any]:
     """Return every object inside a model once, the model first."""
+    trusted = set(trusted_names().values())
     seen: dict[int, Any] = {}
     pending: list[Any] = [model]
     while pending:
@@ -71,7 +116,7 @@ def inner_objects(model: BaseEstimator) -> list[Any]:
             pending += value
         elif isinstance(value, np.ndarray):
             pending += np.ma.getdata(value).flat if value.dtype == object else ()
-        elif type(value) in _trusted():
+        elif type(value) in trusted:
             pending += _attributes(value).values()
     return list(seen.values())
 
@@ -81,15 +126,10 @@ def _attributes(value: Any) -> dict[str, Any]:
     attributes: dict[str, Any] = dict(vars(value))
     if isinstance(value, Stored):
         for name in attributes.keys() - known_kinds(type(value)).keys():
-            del attributes[name]  # computed from the fields, and in no file
+            del attributes[name]  # computed from the fields
     if isinstance(value, IsotonicRegression):
-        attributes.pop("f_", None)  # made anew from the thresholds, and in no file
+        attributes.pop("f_", None)  # made anew from the thresholds
     return attributes
-
-
-@cache
-def _trusted() -> frozenset[type]:
-    return frozenset(trusted_types())
 
 
 def _check_kinds(value: Any) -> None:
@@ -97,15 +137,19 @@ def _check_kinds(value: Any) -> None:
     if isinstance(value, Stored):
         _check_fields(value)
     elif isinstance(value, np.ndarray):
-        _check_entries(value)
+        if value.dtype.char in "?U" and value.nbytes:
+            _check_entries(value)
     elif isinstance(value, np.random.RandomState):
-        _check_twister(value)
+        state: Any = value.get_state(legacy=False)
+        if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:
+            raise ValueError("a random number generator in an impossible state")
     elif isinstance(value, np.random.Generator):
-        _check_generator(value)
-    elif type(value) in _trusted():
+        if type(value.bit_generator) is not np.random.PCG64:
+            raise ValueError(f"random numbers of {type(value.bit_generator).__name__}")
+    elif type(value) in trusted_names().values():
         _check_attributes(value)
     elif not (
-        kind_of_words("bool | int | float | str | dtype | function").holds(value)
+        kind_of_words("dtype | function").holds(value)
         or kind_of_words("bunch of estimator/str").holds(value)
         or type(value).__module__ in _COMPILED
     ):
@@ -121,22 +165,26 @@ def _called(value: object) -> str:
 def _check_attributes(value: Any) -> None:
     """Refuse attributes that objects of this class are not known to have, and other kinds."""
     kind: type = type(value)
-    known = known_kinds(kind)
+    known, parameters = known_kinds(kind), set(parameter_names(kind)) - {"memory"}
     for name, held in _attributes(value).items():
+        if name in parameters and type(held) in ANY_SCALAR:
+            continue
         if callable(getattr(kind, name, None)):
             raise ValueError(f"{kind.__name__} with {name} replaced")
         if name not in known:
             raise ValueError(f"{kind.__name__} with {name}, which it is not known to have")
-        if not known[name].holds(held):
+        expected = kind_of(kind, name)
+        if not expected.holds(held):
             if name in parameter_names(kind):
                 raise ValueError(f"{_called(held)} as the parameter {name} of {kind.__name__}")
             raise ValueError(
-                f"{kind.__name__} with {_called(held)} as {name}, expected {known[name].expected}"
+                f"{kind.__name__} with {_called(held)} as {name}, expected {expected.expected}"
             )
 
 
 def _check_fields(value: Stored) -> None:
     """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
+    parts = set(trusted_names().values()) - model_types().keys()
     pending: list[Any] = list(_attributes(value).values())
     while pending:
         held = pending.pop()
@@ -144,13 +192,12 @@ def _check_fields(value: Stored) -> None:
             pending += [*held.keys(), *held.values()]
         elif isinstance(held, list | tuple):
             pending += held
-        elif type(held) in _trusted() - model_types().keys() and not isinstance(held, Stored):
+        elif type(held) in parts and not isinstance(held, Stored):
             raise ValueError(f"{_called(held)} in {type(value).__name__}")
 
 
 def _check_estimator(value: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse, and what does not fit the columns."""
-    _check_jobs(value)
     _check_parameters(value)
     names, n_features = vars(value).get("feature_names_in_"), vars(value).get("n_features_in_")
     for name in ("n_features_in_", "_n_features_out"):
@@ -165,8 +212,9 @@ def _check_estimator(value: BaseEstimator) -> None:
     classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
     if n_classes is not None and np.atleast_1d(n_classes).tolist() != _lengths(classes):
         raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
-    check_encoder(value)
-    check_trees(value)
+    is_fitted, check = COMPILED_CHECKS.get(type(value).__name__, ("", None))
+    if check is not None and is_fitted in vars(value):
+        check(value)
 
 
 def _are_columns(columns: np.ndarray, n_features: int | None) -> bool:
@@ -181,8 +229,6 @@ def _lengths(labels: Any) -> list[int]:
 
 def _check_entries(array: np.ndarray) -> None:
     """Refuse truth values that are neither 0 nor 1 in memory, and characters that are none."""
-    if array.dtype.char not in "?U" or not array.nbytes:
-        return
     unit = np.uint8 if array.dtype == bool else np.dtype(np.uint32)
     largest = np.ascontiguousarray(array).reshape(-1).view(unit).max()
     if array.dtype == bool and largest > 1:
@@ -197,7 +243,8 @@ def _check_parameters(value: BaseEstimator) -> None:
     Without: another version wrote it. The default that the class has is no substitute: a fitted
     kernel holds numbers where the default says how to find them.
     """
-    for name in parameter_names(type(value)):
+    kind: type = type(value)
+    for name in parameter_names(kind):
         if name not in vars(value):
             raise ValueError(
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
@@ -206,10 +253,6 @@ def _check_parameters(value: BaseEstimator) -> None:
     # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
     if hasattr(type(value), "_parameter_constraints"):
         value._validate_params()
-
-
-def _check_jobs(value: BaseEstimator) -> None:
-    """Refuse numbers of processes that no machine has the cores for."""
     n_jobs = vars(value).get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
@@ -218,12 +261,137 @@ def _check_jobs(value: BaseEstimator) -> None:
         )
 
 
-def _check_twister(generator: np.random.RandomState) -> None:
-    state: Any = generator.get_state(legacy=False)
-    if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:
-        raise ValueError("a random number generator in an impossible state")
+def _check_predictions(model: BaseEstimator) -> None:
+    tables = _trial_tables(model)
+    predicted = [_predicts(model, name, rows) for rows in tables for name in _METHODS]
+    ours = type(model).__module__.startswith("absentia.")
+    n_features = getattr(model, "n_features_in_", None)
+    if ours and not any(predicted) and tables[0].shape[1] == n_features:
+        beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
+        for name in _METHODS:
+            _try(model, name, beliefs)
 
 
-def _check_generator(generator: np.random.Generator) -> None:
-    if type(generator.bit_generator) is not np.random.PCG64:
-        raise ValueError(f"random numbers of {type(generator.bit_generator).__name__}")
+def _predicts(model: BaseEstimator, name: str, rows: Any) -> bool:
+    """Return whether a model predicts a row of numbers or, where that fails, of objects."""
+    try:
+        return _try(model, name, rows)
+    except ValueError as error:
+        try:  # encoders of words raise TypeError for columns of numbers
+            return _try(model, name, rows.astype(object))
+        except ValueError:
+            raise error from None
+
+
+def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
+    """Return whether a method predicts a row; raise ValueError where it fails."""
+    try:
+        method = getattr(model, name, None)
+        if not callable(method):
+            return False
+        prediction = method(rows)
+    except NotFittedError as error:
+        if _is_fitted(model):
+            raise ValueError(
+                f"{type(model).__name__} without some of what fit leaves behind ({error})"
+            ) from error
+        return False
+    except Exception as error:
+        about_rows = isinstance(error, ValueError | NotImplementedError)
+        about_rows &= not isinstance(error, InconsistentError)
+        if about_rows and not str(error).startswith(_SHAPE_MESSAGES):
+            return False
+        raise ValueError(
+            f"{type(model).__name__} holds values that are missing or do not fit together, so that "
+            f"{name} fails: {type(error).__name__}, {error}"
+        ) from error
+    if isinstance(prediction, np.ndarray):
+        _check_shape(model, name, prediction)
+    return True
+
+
+def _is_fitted(model: BaseEstimator) -> bool:
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _check_shape(model: BaseEstimator, name: str, prediction: np.ndarray) -> None:
+    """Raise ValueError for more than one row, or for more or fewer classes than the model has."""
+    if prediction.shape[:1] != (1,):
+        raise ValueError(f"{type(model).__name__}.{name} answers one row by {prediction.shape}")
+    classes = getattr(model, "classes_", None)
+    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
+        return
+    n = len(classes)
+    n_columns = {"predict_proba": {n}, "decision_function": {n, n * (n - 1) // 2}}  # or per pair
+    found = 1 if prediction.ndim == 1 else prediction.shape[1]
+    if found not in n_columns.get(name, {found}):
+        raise ValueError(f"{type(model).__name__}.{name} of {n} classes has {found} columns")
+
+
+def _trial_tables(model: BaseEstimator) -> list[Any]:
+    names = _column_names(model)
+    n_features = getattr(model, "n_features_in_", None) if names is None else len(names)
+    if not isinstance(n_features, int | np.integer) or n_features < 1:
+        return [np.full((1, 1), np.nan)]
+    unknown = np.full((1, int(n_features)), np.nan)
+    if names is None:
+        return [unknown, np.zeros_like(unknown)]
+    try:
+        import pandas as pd
+
+        # Zeros may be no value of a column of words.
+        return [pd.DataFrame(unknown, columns=list(names))]
+    except (ImportError, TypeError, ValueError):
+        return [unknown]
+
+
+def _column_names(model: Any) -> Any:
+    """Return the names by which a model, or the one inside it that sees rows first, finds columns.
+
+    None where it takes columns by their positions.
+    """
+    for _ in range(_DEEPEST):
+        names, plan = getattr(model, "feature_names_in_", None), getattr(model, "plan_", None)
+        if names is not None:
+            return names
+        if isinstance(plan, ColumnPlan):  # of an encoder, which finds its columns by their names
+            return plan.names
+        inside = (vars(model).get(name) for name in _FIRST_INSIDE if hasattr(model, "__dict__"))
+        model = next((value for value in inside if value is not None), None)
+        while isinstance(model, list | tuple) and model:
+            # The last of a step is the estimator, and the first step is the one that sees rows.
+            model = model[-1] if isinstance(model, tuple) else model[0]
+    return None
+
+
+@contextmanager
+def _undisturbed(estimators: list[Any], inner: list[Any]) -> Iterator[None]:
+    """Leave the states of random numbers as they were, warn of nothing and print nothing."""
+    # A forest prints its progress when it predicts, too, and without a seed NumPy's global random
+    # numbers are drawn: both belong to all threads of a program.
+    changed = [(e, "verbose", e.verbose) for e in estimators if "verbose" in vars(e)]
+    changed += [
+        (e, "random_state", None) for e in estimators if vars(e).get("random_state", 0) is None
+    ]
+    legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
+    states = [v.get_state(legacy=False) for v in legacy]
+    generators = [v.bit_generator for v in inner if isinstance(v, np.random.Generator)]
+    positions = [v.state for v in generators]
+    # One row needs no workers, of which a file may ask for any number.
+    one_by_one = parallel_config(backend="sequential", n_jobs=1)
+    try:
+        for estimator, name, _ in changed:
+            setattr(estimator, name, 0)
+        with hidden_warnings(), np.errstate(all="ignore"), one_by_one:
+            yield
+    finally:
+        for estimator, name, before in changed:
+            setattr(estimator, name, before)
+        for twister, state in zip(legacy, states, strict=True):
+            twister.set_state(state)
+        for generator, position in zip(generators, positions, strict=True):
+            generator.state = position

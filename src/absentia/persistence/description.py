@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from absentia.persistence.compiled_parts import tree_records
 from absentia.persistence.kinds import known_kinds
-from absentia.persistence.known_classes import allowed_classes, trusted_types
+from absentia.persistence.known_classes import allowed_classes, trusted_names
 
 Node = dict[str, Any]
 
@@ -42,20 +42,13 @@ _WIDEST_ENTRY = 2**16
 _NUMBER_KINDS = "biufcUSmM"
 #: Fields of the first node beside its own.
 _ROOT = ("protocol", "_skops_version")
-_STEP = 2**20
 
 
 def refused_entries(schema: Any, archive: ZipFile, max_bytes: float) -> list[str]:
     """Return the names of what is not trusted, sorted; raise ValueError where nothing fits.
 
-    Parameters
-    ----------
-    schema : dict
-        As parsed from ``schema.json``.
-    archive : ZipFile
-        The archive with the arrays.
-    max_bytes : float
-        The most that the arrays may take, each counted as often as it is read.
+    ``schema`` is that of ``schema.json``, ``archive`` has the arrays, which may take ``max_bytes``,
+    each counted as often as it is read.
     """
     root = {name: value for name, value in schema.items() if name not in _ROOT}
     walk = _Walk(archive, max_bytes)
@@ -71,25 +64,14 @@ class _Array(NamedTuple):
     digest: bytes
 
 
-class _Arrays(dict[str, _Array]):
-    """The arrays of an archive by the name of their file, each read once."""
-
-    def __init__(self, archive: ZipFile):
-        super().__init__()
-        self._archive = archive
-
-    def __missing__(self, file: str) -> _Array:
-        return self.setdefault(file, _read_array(self._archive, file))
-
-
 class _Walk:
     """A walk through all nodes, parents before their children."""
 
     def __init__(self, archive: ZipFile, max_bytes: float):
         self.refused: set[str] = set()
         self._max_bytes = max_bytes
-        self._types = {f"{kind.__module__}.{kind.__name__}": kind for kind in trusted_types()}
-        self._arrays = _Arrays(archive)
+        self._archive = archive
+        self._arrays: dict[str, _Array] = {}
         self._n_bytes = 0
         #: Number, content and number of children of each node, in the order of the walk.
         self._visited: list[tuple[int | None, tuple[Any, ...], int]] = []
@@ -132,10 +114,16 @@ class _Walk:
             elif kind == "DictNode":
                 content = tuple(node["content"])
             elif kind == "NdArrayNode" and node["type"] == "numpy":
-                content = self._count_array(node, is_made)
+                array = self._arrays.get(node["file"]) or self._array(node["file"])
+                content = array.digest
+                if node["__class__"] != "ndarray" and array.shape:
+                    raise ValueError(f"a {node['__class__']} of shape {array.shape}")
+                self._n_bytes += array.size if is_made else 0
+                if self._n_bytes > self._max_bytes:
+                    raise ValueError(f"arrays of more than {self._max_bytes:.0f} bytes")
             elif kind == "ObjectNode":
-                self._check_attributes(name, node.get("content"))
-                if issubclass(self._types[name], BaseEstimator):
+                self._check_attributes(name, children)
+                if issubclass(trusted_names()[name], BaseEstimator):
                     n_estimators += 1
                     most_nested = max(most_nested, n_estimators)
             self._visited.append((number, (kind, name, content), len(children)))
@@ -156,51 +144,39 @@ class _Walk:
             if number is not None and form_of_number.setdefault(number, form) != form:
                 raise ValueError(f"two different objects with the number {number}")
 
-    def _check_attributes(self, name: str, content: Any) -> None:
+    def _check_attributes(self, name: str, children: list[Node]) -> None:
         """Refuse attributes that objects of a class are not known to have."""
-        kind = self._types[name]
-        attributes = content["content"] if content and content["__loader__"] == "DictNode" else {}
+        kind = trusted_names()[name]
+        attributes = children[0]["content"] if children else {}
         for attribute in attributes.keys() - known_kinds(kind).keys():
             self.refused.add(f"{name}.{attribute}")
         if kind is IsotonicRegression:
             # Made into a curve as soon as it is read, for which narrow types become wide.
             for attribute in attributes.keys() & {"X_thresholds_", "y_thresholds_"}:
-                dtype = self._arrays[attributes[attribute]["file"]].dtype
+                dtype = self._array(attributes[attribute]["file"]).dtype
                 if dtype not in (np.float32, np.float64):
                     raise ValueError(f"thresholds of {dtype}")
 
-    def _count_array(self, node: Node, is_made: bool) -> bytes:
-        """Check an array, add its size to the total and return the digest of its bytes."""
-        array = self._arrays[node["file"]]
-        if node["__class__"] != "ndarray" and array.shape:
-            raise ValueError(f"a {node['__class__']} of shape {array.shape}")
-        self._n_bytes += array.size if is_made else 0
-        if self._n_bytes > self._max_bytes:
-            raise ValueError(f"arrays of more than {self._max_bytes:.0f} bytes")
-        return array.digest
-
-
-def _read_array(archive: ZipFile, name: str) -> _Array:
-    """Compare the header of an array with what follows it."""
-    size, digest = archive.getinfo(name).file_size, blake2b(digest_size=16)
-    with archive.open(name) as stream:
-        while step := stream.read(_STEP):
-            digest.update(step)
-    with archive.open(name) as stream:
-        version = np.lib.format.read_magic(stream)
-        readers = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }
-        shape, _, dtype = readers[version](stream)
-        left = size - stream.tell()
-    if dtype.kind not in _NUMBER_KINDS and dtype not in tree_records():
-        raise ValueError(f"an array of {dtype}")
-    if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != left:
-        raise ValueError(f"an array of shape {shape} in {left} bytes")
-    if not left and dtype.itemsize > _WIDEST_ENTRY:
-        raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
-    return _Array(size, shape, dtype, digest.digest())
+    def _array(self, file: str) -> _Array:
+        """Compare the header of an array with what follows it."""
+        with self._archive.open(file) as stream:
+            digest = file_digest(stream, blake2b).digest()  # type: ignore[arg-type]
+            size = stream.tell()
+            stream.seek(0)
+            version = np.lib.format.read_magic(stream)
+            readers = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }
+            shape, _, dtype = readers[version](stream)
+            left = size - stream.tell()
+        if dtype.kind not in _NUMBER_KINDS and dtype not in tree_records():
+            raise ValueError(f"an array of {dtype}")
+        if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != left:
+            raise ValueError(f"an array of shape {shape} in {left} bytes")
+        if not left and dtype.itemsize > _WIDEST_ENTRY:
+            raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
+        return self._arrays.setdefault(file, _Array(size, shape, dtype, digest))
 
 
 def _set(node: Node) -> list[Node]:
@@ -217,9 +193,11 @@ def _slice(node: Node) -> list[Node]:
 
 
 def _dict(node: Node) -> list[Node]:
-    types, content = _loaded(node["key_types"], "ListNode"), node["content"]
+    types, content = node["key_types"], node["content"]
     # skops calls the types on the keys, as many as there are of both.
-    if {kind["__loader__"] for kind in types["content"]} - {"TypeNode"}:
+    if types["__loader__"] != "ListNode" or set(map(itemgetter("__loader__"), types["content"])) - {
+        "TypeNode"
+    }:
         raise ValueError("a dictionary with keys of other kinds than numbers and text")
     if len(types["content"]) != len(content):
         raise ValueError("a dictionary with keys and types that are not as many")
@@ -382,7 +360,7 @@ def _whole_array(node: Node) -> None:
 def _fields(node: Node, *names: str) -> dict[str, Node]:
     """Return the values of a dictionary with keys of text, and exactly those names if any."""
     types = _loaded(node, "DictNode")["key_types"]["content"]
-    if node["__class__"] != "dict" or {kind["__class__"] for kind in types} - {"str"}:
+    if node["__class__"] != "dict" or set(map(itemgetter("__class__"), types)) - {"str"}:
         raise ValueError("fields with names that are not text")
     fields: dict[str, Node] = node["content"]
     if names and set(fields) != set(names):

@@ -31,9 +31,9 @@ str``
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import chain, product
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -57,7 +57,8 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "float": (float, np.float16, np.float32, np.float64),
     "str": (str, np.str_),
 }
-_ANY_SCALAR = frozenset(kind for kinds in _SCALARS.values() for kind in kinds)
+_SCALAR_WORDS = {types[0]: word for word, types in _SCALARS.items()}
+ANY_SCALAR = frozenset(chain(*_SCALARS.values()))
 #: Letters of NumPy's types: no long doubles, complex numbers or dates.
 _ARRAYS = {
     "bools": "?",
@@ -103,30 +104,20 @@ class Kind(NamedTuple):
         return any(test(value) for test in self.tests)
 
 
-def _either(kinds: Sequence[Kind]) -> Kind:
+def _either(kinds: Iterable[Kind]) -> Kind:
+    expected, types, arrays, tests = zip(*kinds, strict=True)
     return Kind(
-        " | ".join(kind.expected for kind in kinds),
-        frozenset[type]().union(*(kind.types for kind in kinds)),
-        frozenset[tuple[str, int]]().union(*(kind.arrays for kind in kinds)),
-        tuple(test for kind in kinds for test in kind.tests),
+        " | ".join(expected),
+        frozenset[type]().union(*types),
+        frozenset[tuple[str, int]]().union(*arrays),
+        tuple(chain(*tests)),
     )
 
 
 @cache
 def kind_of_words(words: str) -> Kind:
-    """Return the kind that is written in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kind = kind_of_words("floats[2] | none")
-    >>> kind.holds(np.zeros((2, 3))), kind.holds(np.zeros(3))
-    (True, False)
-    >>> kind = kind_of_words("list of int/none")
-    >>> kind.holds([1, None]), kind.holds([1, "two"])
-    (True, False)
-    """
-    return _either([_kind_of_word(word) for word in words.split(" | ")])
+    """Return the kind that is written in words."""
+    return _either(map(_kind_of_word, words.split(" | ")))
 
 
 def _kind_of_word(word: str) -> Kind:
@@ -138,7 +129,7 @@ def _kind_of_word(word: str) -> Kind:
         return Kind(word, tests=(_TESTS[word],))
     outer, contains, inner = word.partition(" of ")
     if contains:
-        return _container(outer, _either([_kind_of_word(one) for one in inner.split("/")]))
+        return _container(outer, _either(map(_kind_of_word, inner.split("/"))))
     if word.endswith("]"):
         name, n_axes = word[:-1].split("[")
         return _array(name, [int(n_axes)])
@@ -149,8 +140,10 @@ def _kind_of_word(word: str) -> Kind:
 
 
 def _array(name: str, axes: Iterable[int]) -> Kind:
-    pairs = frozenset((code, n) for code in _ARRAYS[name] for n in axes)
-    return Kind(f"{name}[{', '.join(map(str, axes))}]", arrays=pairs)
+    axes = list(axes)
+    return Kind(
+        f"{name}[{', '.join(map(str, axes))}]", arrays=frozenset(product(_ARRAYS[name], axes))
+    )
 
 
 def _container(outer: str, inner: Kind) -> Kind:
@@ -172,18 +165,10 @@ def kind_of_annotation(annotation: Any) -> Kind:
     """Return the kind that an annotation of a fitted attribute stands for.
 
     An array without a number of axes may have any; ``np.ndarray`` alone is a list of labels.
-
-    Examples
-    --------
-    >>> from absentia.parameters import FloatMatrix
-    >>> kind_of_annotation(FloatMatrix | None).expected
-    'floats[2] | none'
-    >>> kind_of_annotation(dict[str, list[str]]).expected
-    'dict of list of str'
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
-        return _either([kind_of_annotation(one) for one in arguments])
+        return _either(map(kind_of_annotation, arguments))
     if origin is Annotated:
         if isinstance(arguments[1], str):
             return kind_of_words(arguments[1])
@@ -194,19 +179,18 @@ def kind_of_annotation(annotation: Any) -> Kind:
         return kind_of_words("parameters")
     if origin in (list, tuple, dict):
         inner = [one for one in (arguments[1:] if origin is dict else arguments) if one is not ...]
-        return _container(origin.__name__, _either([kind_of_annotation(one) for one in inner]))
-    for word, types in _SCALARS.items():
-        if annotation is types[0]:
-            return Kind(word, types=frozenset(types))
+        return _container(origin.__name__, _either(map(kind_of_annotation, inner)))
+    if annotation in _SCALAR_WORDS:
+        return kind_of_words(_SCALAR_WORDS[annotation])
     if isinstance(annotation, type) and issubclass(annotation, Stored):
         return Kind(annotation.__name__, tests=(lambda v: isinstance(v, annotation),))
     if isinstance(annotation, type) and issubclass(annotation, BaseEstimator):
         return Kind(
             annotation.__name__,
-            tests=(lambda v: isinstance(v, annotation) and _TESTS["estimator"](v),),
+            tests=(lambda v: isinstance(v, annotation) and type(v) in model_types(),),
         )
     if getattr(annotation, "_is_protocol", False):
-        return Kind(annotation.__name__, tests=(_TESTS["estimator"],))
+        return kind_of_words("estimator")
     raise TypeError(f"no kind of values is known for the annotation {annotation}")
 
 
@@ -214,12 +198,11 @@ def _kind_of_array(annotation: Any, axes: Iterable[int]) -> Kind:
     if annotation is np.ndarray:
         return kind_of_words("labels")
     number = get_args(get_args(annotation)[1])[0]
-    names = {np.floating: "floats", np.integer: "integers", np.bool_: "bools"}
-    return _array(next(name for kind, name in names.items() if issubclass(number, kind)), axes)
+    return _array({"f": "floats", "i": "integers", "b": "bools"}[np.dtype(number).kind], axes)
 
 
 def _are_scalars(values: Iterable[Any]) -> bool:
-    return set(map(type, values)) <= _ANY_SCALAR
+    return set(map(type, values)) <= ANY_SCALAR
 
 
 def _is_slice(value: Any) -> bool:
@@ -299,27 +282,19 @@ _ROLES: dict[str, tuple[str, ...]] = {
 _ROLES |= dict.fromkeys(("param_grid", "param_distributions"), _EVERY_ROLE)
 
 
-def kind_of_parameter(name: str, annotation: Any = None) -> Kind:
+def _kind_of_parameter(name: str, annotation: Any) -> Kind:
     """Return the kind of values that a parameter of an estimator may have.
 
     Numbers, text, arrays and containers of these always can. Estimators are for the parameters
     whose annotation names them, and with splitters, scorers, types and functions for those of
     scikit-learn that take them. ``memory``, a folder from which joblib reads pickles, is None.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> kind_of_parameter("steps").holds([("last", Ridge())])
-    True
-    >>> kind_of_parameter("func").holds(Ridge())
-    False
     """
     if name == "memory":
         return kind_of_words("none")
     roles = _ROLES.get(name, ())
     if "estimator" not in roles and _names_estimator(annotation):
         roles = (*roles, "estimator")
-    return Kind("a parameter", _ANY_SCALAR, tests=(lambda value: _is_held(value, roles),))
+    return Kind("a parameter", ANY_SCALAR, tests=(lambda value: _is_held(value, roles),))
 
 
 def _names_estimator(annotation: Any) -> bool:
@@ -329,7 +304,7 @@ def _names_estimator(annotation: Any) -> bool:
 
 
 def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
-    if type(value) in _ANY_SCALAR or _is_slice(value) or _TESTS["rng"](value):
+    if type(value) in ANY_SCALAR or _is_slice(value) or _TESTS["rng"](value):
         return True
     if type(value) in (list, tuple, set):
         return _are_scalars(value) or all(_is_held(entry, roles) for entry in value)
@@ -343,40 +318,38 @@ def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
 
 
 @cache
-def known_kinds(owner: type) -> dict[str, Kind]:
-    """Return the kinds of the parameters and attributes that objects of a trusted type may have.
+def known_kinds(owner: type) -> dict[str, Any]:
+    """Return what is known of the attributes that objects of a trusted type may have.
 
-    Values (:class:`~absentia.tables.stored.Stored`) check their fields themselves: these are of
-    any kind here.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import MaxAbsScaler
-    >>> known_kinds(MaxAbsScaler)["max_abs_"].expected
-    'floats[1]'
+    Parameters have their annotation, fitted attributes their annotation or the words of the table;
+    :func:`kind_of` makes kinds of them. Values (:class:`~absentia.tables.stored.Stored`) check
+    their fields themselves.
     """
+    parameters = parameter_names(owner)
     if issubclass(owner, Stored):
-        return dict.fromkeys((field.name for field in fields(owner)), Kind("any"))  # type: ignore[arg-type]
-    words = sklearn_attributes().get(owner, {})
-    if issubclass(owner, BaseEstimator):
-        words = {**EVERY_ESTIMATOR, **words}
-    kinds = {name: kind_of_words(text) for name, text in words.items()}
+        return dict.fromkeys(owner._field_names())
+    known: dict[str, Any] = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
+    known = known | sklearn_attributes().get(owner, {})
     is_ours = not owner.__module__.startswith("sklearn.")
     hints = get_type_hints(owner, include_extras=True) if is_ours else {}
-    parameters = parameter_names(owner)
     for name, hint in hints.items():
-        if name not in parameters and _is_fitted(owner, name, hint):
-            kinds.setdefault(name, kind_of_annotation(hint))
-    return kinds | {name: kind_of_parameter(name, hints.get(name)) for name in parameters}
+        # A fitted attribute, not a setting of the class.
+        is_set = name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
+        if is_set and get_origin(hint) is not ClassVar:
+            known.setdefault(name, hint)
+    return known | {name: hints.get(name) for name in parameters}
 
 
-def _is_fitted(owner: type, name: str, hint: Any) -> bool:
-    """Return whether an annotation declares a fitted attribute, not a setting of the class."""
-    if get_origin(hint) is ClassVar:
-        return False
-    return name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
+@cache
+def kind_of(owner: type, name: str) -> Kind:
+    """Return the kind of values that an attribute of a trusted type may have."""
+    if name in parameter_names(owner):
+        return _kind_of_parameter(name, known_kinds(owner)[name])
+    known = known_kinds(owner)[name]
+    return kind_of_words(known) if isinstance(known, str) else kind_of_annotation(known)
 
 
+@cache
 def parameter_names(owner: type) -> list[str]:
     """Return the names of the parameters that an estimator keeps as attributes."""
     if not issubclass(owner, BaseEstimator):

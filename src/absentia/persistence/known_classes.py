@@ -2,10 +2,9 @@
 
 Whatever is not known is refused. absentia's own classes are known as its estimators and values;
 their attributes are those that they annotate (:mod:`absentia.persistence.kinds`). scikit-learn's
-are listed below: one class after another with its attributes and their kinds, in the words of that
-module; in brackets are groups of attributes that several classes have.
-``tests/persistence/test_known_estimators.py`` fits every class again in the ways that change its
-attributes, and fails when the table has too little or too much.
+are listed below with their attributes and kinds, in the words of that module; in brackets are
+groups of attributes that several classes have. ``tests/persistence/test_known_estimators.py`` fits
+every class again, and fails when the table has too little or too much.
 """
 
 from __future__ import annotations
@@ -252,25 +251,23 @@ PARTS = _parsed(_PARTS, _groups)
 
 
 def trusted_types() -> list[type]:
-    """Return the types whose objects a file may hold.
+    """Return the types whose objects a file may hold, beside NumPy's arrays and Python's own.
 
     These are absentia's estimators, kernels and the values they carry, and the estimators of
     scikit-learn that absentia knows attribute by attribute, with their parts. All of them are plain
-    holders of parameters and arrays; beside them a file holds NumPy's arrays and Python's
-    containers, numbers and strings. Functions are not trusted, except scikit-learn's metrics and
+    holders of parameters and arrays. Functions are not trusted, except scikit-learn's metrics and
     scores of columns, which a grid search and a selection of columns name.
-
-    Examples
-    --------
-    >>> from absentia import SVC
-    >>> from absentia.persistence import trusted_types
-    >>> SVC in trusted_types()
-    True
     """
+    return list(trusted_names().values())
+
+
+@cache
+def trusted_names() -> dict[str, type]:
+    """Return the trusted types by their module and name."""
     models = model_types()  # first: it imports the modules that define the values
     values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
-    parts = [kind for kind in sklearn_attributes() if kind not in models]
-    return [*models, *values, *parts]
+    found = dict.fromkeys([*models, *values, *sklearn_attributes()])
+    return {f"{kind.__module__}.{kind.__name__}": kind for kind in found}
 
 
 @cache
@@ -281,24 +278,24 @@ def model_types() -> dict[type, None]:
     """
     import absentia  # here, because it imports this module for `load`
 
-    kernels = import_module("absentia.kernels")
-    public = [getattr(absentia, name) for name in absentia.__all__]
-    public += [getattr(kernels, name) for name in kernels.__all__]
-    ours = [k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)]
-    leaves = [k for k in _subclasses(BaseEstimator) if not _subclasses(k)]
-    return dict.fromkeys([*ours, *leaves, *_classes(ESTIMATORS)])
+    for home in absentia._HOMES:
+        import_module(f"absentia.{home}")
+    found = _subclasses(BaseEstimator)
+    bases = {base for kind in found for base in kind.__mro__[1:]}
+    public = set(absentia.__all__)
+    ours = [kind for kind in found if kind.__name__ in public or kind not in bases]
+    return dict.fromkeys([*ours, *_classes(ESTIMATORS)])
 
 
 def _subclasses(kind: type) -> list[type]:
-    """Return the classes of absentia that are derived from another one, before their own."""
-    found: list[type] = []
-    pending: list[type] = list(reversed(kind.__subclasses__()))
+    """Return the classes of absentia that are derived from another one."""
+    found: dict[type, None] = {}
+    pending: list[type] = kind.__subclasses__()
     while pending:
         child = pending.pop()
-        if child.__module__.startswith("absentia."):
-            found.append(child)
-        pending += reversed(child.__subclasses__())
-    return found
+        pending += child.__subclasses__() if child not in found else []
+        found[child] = None
+    return [child for child in found if child.__module__.startswith("absentia.")]
 
 
 @cache
@@ -324,31 +321,25 @@ def allowed_classes() -> dict[str, frozenset[str]]:
     Other kinds are refused: some call what they name (methods, operators, partial functions,
     constructors), others hold what compiled code follows without looking (sparse matrices).
     """
-    numbers = {_name(kind) for kind in _NUMPY_TYPES}
     losses = {attributes["closs"] for attributes in PARTS.values() if "closs" in attributes}
-    return {
-        "DictNode": frozenset(
-            {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}
-        ),
-        "ListNode": frozenset({"builtins.list"}),
-        "TupleNode": frozenset({"builtins.tuple"}),
-        "SetNode": frozenset({"builtins.set"}),
-        "SliceNode": frozenset({"builtins.slice"}),
-        "JsonNode": frozenset({"builtins.str"}),
-        "TypeNode": frozenset(map(_name, NUMBER_TYPES)),
-        "FunctionNode": frozenset(map(_name, FUNCTIONS)),
-        "ObjectNode": frozenset(map(_name, trusted_types())),
-        "NdArrayNode": frozenset({"numpy.ndarray", *numbers}),
-        "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"}),
-        "DTypeNode": frozenset({"numpy.dtype"}),
-        "RandomStateNode": frozenset(
-            {"numpy.random.mtrand.RandomState", "numpy.random.RandomState"}
-        ),
-        "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
-        "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-        "LossNode": frozenset(f"sklearn._loss._loss.{name}" for name in losses),
+    masked = ("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray")
+    twister = ("numpy.random.mtrand.RandomState", "numpy.random.RandomState")
+    allowed = {
+        "DictNode": ("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
+        "ListNode": ("builtins.list",),
+        "TupleNode": ("builtins.tuple",),
+        "SetNode": ("builtins.set",),
+        "SliceNode": ("builtins.slice",),
+        "JsonNode": ("builtins.str",),
+        "TypeNode": [f"{kind.__module__}.{kind.__name__}" for kind in NUMBER_TYPES],
+        "FunctionNode": [f"{kind.__module__}.{kind.__name__}" for kind in FUNCTIONS],
+        "ObjectNode": trusted_names(),
+        "NdArrayNode": ["numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in _NUMPY_TYPES)],
+        "MaskedArrayNode": masked,
+        "DTypeNode": ("numpy.dtype",),
+        "RandomStateNode": twister,
+        "RandomGeneratorNode": ("numpy.random._generator.Generator",),
+        "TreeNode": ("sklearn.tree._tree.Tree",),
+        "LossNode": [f"sklearn._loss._loss.{name}" for name in losses],
     }
-
-
-def _name(value: Any) -> str:
-    return f"{value.__module__}.{value.__name__}"
+    return {kind: frozenset(names) for kind, names in allowed.items()}

@@ -23,10 +23,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from sklearn.base import BaseEstimator
 
 from absentia.optional_imports import optional_import
-from absentia.persistence.contents import check_contents, inner_objects
+from absentia.persistence.contents import check_model
 from absentia.persistence.description import refused_entries
 from absentia.persistence.known_classes import allowed_classes
-from absentia.persistence.trial_predictions import check_predictions
 from absentia.tables.files.formats import replaced
 
 _MARK = "absentia.json"
@@ -186,8 +185,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
         model = skops.load(copy, trusted=names)
     if not isinstance(model, BaseEstimator):
         return f"holds a {type(model).__name__}, which is not an estimator.", None
-    check_contents(model)
-    check_predictions(model, inner_objects(model))
+    check_model(model)
     return "", model
 
 

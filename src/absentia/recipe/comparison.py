@@ -192,10 +192,8 @@ class Comparison:
     @property
     def as_good(self) -> list[str]:
         """Other methods without a significant difference from the best."""
-        best = self.scores[self.best][self.measure]
-        return [
-            name for name in self.methods[1:] if not _behind(best, self.scores[name][self.measure])
-        ]
+        scores = {name: self.scores[name][self.measure] for name in self.methods}
+        return [n for n in self.methods[1:] if not _behind(scores[self.best], scores[n])]
 
     @property
     def trainable(self) -> str | None:
@@ -223,14 +221,13 @@ class Comparison:
             ]
         if len(order) > 1 and not as_good:
             sentences.append("It is significantly ahead of all others.")
-        elif len(order) > 2 and len(as_good) == len(order) - 1:
-            sentences.append(
-                f"There is no significant difference between the {len(order)} methods."
-            )
         elif as_good:
             more = len(as_good) - _MOST_NAMED
             named = ", ".join(as_good[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            sentences.append(f"There is no significant difference from {named}.")
+            where = f"from {named}"
+            if len(order) > 2 and len(as_good) == len(order) - 1:
+                where = f"between the {len(order)} methods"
+            sentences.append(f"There is no significant difference {where}.")
         seconds = {name: self.mean(name, "seconds") for name in order}
         quick = min(as_good, key=lambda name: seconds[name], default=best)
         if seconds[best] >= _FASTER * seconds[quick] > 0:
@@ -240,10 +237,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Return the mean scores as a pandas frame, one row per method, best first."""
         pd = optional_import("pandas", "tables", "A frame of scores")
-        means = {
-            name: {measure: self.mean(name, measure) for measure in self.scores[name]}
-            for name in self.methods
-        }
+        means = {n: {m: self.mean(n, m) for m in self.scores[n]} for n in self.methods}
         frame = pd.DataFrame.from_dict(means, orient="index").dropna(axis=1, how="all")
         frame.insert(1, "±", [self.standard_error(name) for name in frame.index])
         return frame
@@ -254,16 +248,13 @@ class Comparison:
         The dashed line is the best constant prediction; absentia's own methods are coloured.
         """
         names = self.methods[::-1]
-        figure, axes = pyplot().subplots(
-            figsize=(7.0, 1.1 + 0.3 * len(names)), layout="constrained"
-        )
+        size = (7.0, 1.1 + 0.3 * len(names))
+        figure, axes = pyplot().subplots(figsize=size, layout="constrained")
         panel = tidy(axes)
         for place, name in enumerate(names):
             colour = MISSING if name in METHODS else INK
             reach = 2 * float(np.nan_to_num(self.standard_error(name)))
-            panel.errorbar(
-                self.mean(name), place, xerr=reach, fmt="o", color=colour, markersize=6, capsize=0
-            )
+            panel.errorbar(self.mean(name), place, xerr=reach, fmt="o", color=colour, markersize=6)
         panel.set_yticks(range(len(names)), names)
         panel.axvline(self.baseline, color=INK, linewidth=1, linestyle=(0, (3, 2)), zorder=0)
         panel.grid(axis="x", color=FAINT, linewidth=0.6)
@@ -315,13 +306,6 @@ def standard_error(values: FloatArray) -> float:
 
     Training rows of folds overlap, so the variance of the mean is not ``s^2 / n`` but, after
     Nadeau and Bengio (2003), ``s^2 (1/n + n_test/n_train)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.recipe.comparison import standard_error
-    >>> round(standard_error(np.array([0.8, 0.9, 0.7, 0.8, 0.8])), 4)
-    0.0474
     """
     if len(values) < 2:
         return float("nan")

@@ -96,21 +96,16 @@ class LearningTable:
 
     def baseline(self) -> tuple[float, str]:
         """Return the score of the best constant prediction, and that prediction in words."""
-        return best_constant(self.task, self.target)
+        if self.task == "regression":
+            return 0.0, "always the mean"
+        classes, counts = np.unique(self.target, return_counts=True)
+        return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
 
 
 def sample_in_proportion(
     classes: np.ndarray | None, n: int, most: int, seed: int = 0
 ) -> np.ndarray:
-    """Return ``most`` of ``n`` rows in their order, with the classes in proportion.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> classes = np.repeat(["a", "b"], [80, 20])
-    >>> np.unique(classes[sample_in_proportion(classes, 100, 10)], return_counts=True)[1].tolist()
-    [8, 2]
-    """
+    """Return ``most`` of ``n`` rows in their order, with the classes in proportion."""
     rng = np.random.RandomState(seed)
     groups = np.zeros(n) if classes is None else classes
     place = np.empty(n)
@@ -266,31 +261,10 @@ def target_values(target: Any, task: Task) -> np.ndarray:
     return np.array([str(value).strip() for value in target], dtype=str)
 
 
-def best_constant(task: Task, y: np.ndarray) -> tuple[float, str]:
-    """Return accuracy or R² of the best constant prediction, and that prediction in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> best_constant("classification", np.array(["a", "b", "a", "a"]))
-    (0.75, "always 'a'")
-    """
-    if task == "regression":
-        return 0.0, "always the mean"
-    classes, counts = np.unique(y, return_counts=True)
-    return float(counts.max() / counts.sum()), f"always {str(classes[counts.argmax()])!r}"
-
-
 def check_no_dates(target: pd.Series, *, classes: bool) -> None:
     """Raise ValueError where a target holds dates or durations that are no classes.
 
     A few dates that come again and again, such as those of deliveries, can be classes.
-
-    Parameters
-    ----------
-    target : pandas.Series
-    classes : bool
-        Whether the target is to be learned as classes.
     """
     if target.dtype.kind in "iufb":
         return

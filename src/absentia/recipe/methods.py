@@ -80,17 +80,9 @@ def new_machine(
 ) -> BaseEstimator:
     """Return an unfitted machine that chooses its own parameters.
 
-    Parameters
-    ----------
-    method : str
-        One of :data:`METHODS`: the automatic machine; a support vector machine with one kernel
-        whose penalty, width and mask weight are chosen by cross-validation; logistic regression,
-        tuned by log loss; a Gaussian process.
-    task : {"classification", "regression"}
-    seed : int, default=0
-    progress : bool, default=False
-    time_budget : float, optional
-        Seconds; for the automatic machine.
+    The methods are the automatic machine; a support vector machine with one kernel whose penalty,
+    width and mask weight are chosen by cross-validation; logistic regression, tuned by log loss; a
+    Gaussian process.
     """
     if method not in METHODS:
         raise ValueError(f"There is no method {method!r}; the methods are {', '.join(METHODS)}.")
@@ -115,25 +107,22 @@ def new_machine(
     )
 
 
+Maker = Callable[[Task, int, int], BaseEstimator]
+
+
 @dataclass(frozen=True)
 class Baseline:
-    """A method without beliefs.
+    """A method without beliefs, and the optional package that it needs.
 
-    Attributes
-    ----------
-    about : str
-    make : callable
-        From task, seed and number of columns to an estimator that takes NaN and tunes itself.
-    package : str
-        The optional package that it needs.
+    ``make`` maps task, seed and number of columns to an estimator that takes NaN and tunes itself.
     """
 
     about: str
-    make: Callable[[Task, int, int], BaseEstimator]
+    make: Maker
     package: str = ""
 
 
-def _svm(imputer: Callable[[int], BaseEstimator]) -> Callable[[Task, int, int], BaseEstimator]:
+def _svm(imputer: Callable[[int], BaseEstimator]) -> Maker:
     """Return the maker of an imputer followed by a tuned support vector machine."""
 
     def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
@@ -149,9 +138,7 @@ def _svm(imputer: Callable[[int], BaseEstimator]) -> Callable[[Task, int, int], 
     return make
 
 
-def _trees(
-    kinds: tuple[Any, Any], **grid: Sequence[Any]
-) -> Callable[[Task, int, int], BaseEstimator]:
+def _trees(kinds: tuple[Any, Any], **grid: Sequence[Any]) -> Maker:
     def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
         model = kinds[task == "regression"](random_state=seed)
         return GridSearchCV(model, {k: list(v) for k, v in grid.items()}, cv=3)
@@ -159,9 +146,7 @@ def _trees(
     return make
 
 
-def _booster(
-    package: str, names: tuple[str, str], **settings: Any
-) -> Callable[[Task, int, int], BaseEstimator]:
+def _booster(package: str, names: tuple[str, str], **settings: Any) -> Maker:
     def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
         module = optional_import(package, "boosters", f"The method {package!r}")
         return getattr(module, names[task == "regression"])(random_state=seed, **settings)
@@ -213,14 +198,7 @@ def new_steps(
 ) -> BaseEstimator:
     """Return an unfitted pipeline that ends in a machine of :data:`METHODS`.
 
-    Parameters
-    ----------
-    name : str
-    task : {"classification", "regression"}
-    first : sequence of (name, step)
-        Steps before those of the method.
-    **settings
-        As for :func:`new_machine`.
+    ``first`` are steps before those of the method, ``settings`` those of :func:`new_machine`.
     """
     machine = new_machine(name, task, **settings)
     scale = [("scale", KeepsLimits(StandardScaler()))] if name in _PROBABILISTIC else []

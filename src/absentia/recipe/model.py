@@ -53,14 +53,9 @@ class Interval(NamedTuple):
 class Doubts(NamedTuple):
     """Uncertainty of predictions.
 
-    Attributes
-    ----------
-    doubt : ndarray of shape (n_samples,)
-        Entropy of the class in nats, or standard deviation of the quantity.
-    due_to_missing : ndarray of shape (n_samples,)
-        The share that measuring all missing values would remove.
-    interval : Interval or None
-        Intervals that contain nine of ten quantities; None for classes.
+    ``doubt`` is the entropy of the class in nats, or the standard deviation of the quantity;
+    ``due_to_missing`` the share that measuring all missing values would remove; ``interval``
+    contains nine of ten quantities, and is None for classes.
     """
 
     doubt: FloatArray
@@ -70,13 +65,7 @@ class Doubts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TableModel:
-    """Answers of a fitted estimator about raw tables.
-
-    Parameters
-    ----------
-    estimator : Pipeline or TransformedTargetRegressor
-        As :func:`absentia.recipe.training.train` makes it and model files hold it.
-    """
+    """Answers of a fitted estimator about raw tables, which model files hold."""
 
     estimator: BaseEstimator
 
@@ -117,15 +106,7 @@ class TableModel:
     ) -> pd.DataFrame:
         """Return rows of a file as the model reads them, with notes on what it cannot use.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-        cells : callable
-            Returns the cells of the same rows as the file has them.
-        source : str
-            The name of the file.
-        note : callable
-            Called with each sentence.
+        ``cells`` returns the cells of the same rows as the file ``source`` has them.
         """
         frame = as_written(self.encoder, frame, cells)
         self._check_reach(frame)
@@ -144,7 +125,7 @@ class TableModel:
         if self.classes is not None and hasattr(self.machine, "predict_proba"):
             return self.classes[self.machine.predict_proba(rows).argmax(axis=1)]
         found = np.ravel(self.machine.predict(rows))
-        return found if self.classes is not None else self._shift + self._scale * found
+        return found if self.classes is not None else self._in_units(found)
 
     def probabilities(self, rows: FloatArray | Table) -> FloatArray:
         """Return the probability of each class."""
@@ -176,10 +157,8 @@ class TableModel:
         """Return intervals with a guarantee for each missing pattern, from calibration rows."""
         self._check_calibrated(ConformalRegressor)
         found = self.machine.predict_interval(rows, coverage=coverage)
-        shift, scale = self._shift, self._scale
-        return Interval(
-            shift + scale * found.lower, shift + scale * found.upper, found.n_calibration
-        )
+        lower, upper = self._in_units(found.lower), self._in_units(found.upper)
+        return Interval(lower, upper, found.n_calibration)
 
     def label_sets(self, rows: FloatArray | Table, coverage: float) -> PredictionSets:
         """Return sets of classes with a guarantee for each missing pattern."""
@@ -205,8 +184,8 @@ class TableModel:
     def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
         """Return a model that holds rows it was not trained on, for intervals and label sets."""
         kind = ConformalClassifier if is_classifier(self.machine) else ConformalRegressor
-        if self.classes is None:
-            target = (target - self._shift) / self._scale
+        if self.estimator is not self.pipeline:
+            target = self.estimator.transformer_.transform(target[:, None])[:, 0]
         machine = kind(FrozenEstimator(self.machine)).fit(self.rows(features), target)
         return self.with_machine(machine)
 
@@ -262,7 +241,7 @@ class TableModel:
         transformer = getattr(self.estimator, "transformer_", None)
         return 1.0 if transformer is None else float(transformer.scale_[0])
 
-    @property
-    def _shift(self) -> float:
+    def _in_units(self, values: FloatArray) -> FloatArray:
+        """Return quantities of the machine in the units of the target."""
         transformer = getattr(self.estimator, "transformer_", None)
-        return 0.0 if transformer is None else float(transformer.mean_[0])
+        return values if transformer is None else transformer.mean_[0] + self._scale * values

@@ -29,25 +29,10 @@ _FOLDS = 5
 class Training:
     """A trained model, and how good it is on rows that it was not trained on.
 
-    Attributes
-    ----------
-    model : TableModel
-    task : {"classification", "regression"}
-    target : str
-    n_rows : int
-        Of training.
-    measure : str
-        The name of the score.
-    score, spread, baseline : float
-        The score, its standard error (NaN if unknown), and that of the best constant prediction.
-    constant : str
-        The best constant prediction, in words.
-    how : str
-        The rows by which the model was scored, in words.
-    chosen : tuple of str
-        Sentences on members or settings that were chosen.
-    notes : tuple of str
-        Sentences on how the table was read.
+    ``measure`` is the name of the score, ``spread`` its standard error (NaN if unknown), and
+    ``baseline`` that of the best constant prediction, which ``constant`` describes. ``how`` tells
+    by which rows the model was scored; ``chosen`` and ``notes`` are sentences on the members or
+    settings, and on how the table was read.
     """
 
     model: TableModel
@@ -91,43 +76,16 @@ def train(
 ) -> Training:
     """Train a model on a raw table.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    target : str
-        The column to predict.
-    task : {"classification", "regression"}, optional
-        By default text, and whole numbers with few different values, are classes.
-    method : str, default="automatic"
-        One of :data:`absentia.recipe.methods.METHODS`.
-    ignore : sequence of str, default=()
-        Columns to leave out.
-    kinds : mapping from column to kind, optional
-        As for :class:`absentia.TableEncoder`.
-    keep_ids : bool, default=False
-        Whether to learn from columns that only identify the rows.
-    calibrate : float, default=0.0
-        The share of the rows that is held out for intervals and label sets.
-    max_rows : int, optional
-        A larger table is sampled.
-    progress : bool, default=False
-        Whether to show a bar.
-    time_budget : float, optional
-        Seconds; for the automatic machine.
-    step : callable
-        Called with the share of the work that is done, and what comes next.
+    ``method`` is one of :data:`absentia.recipe.methods.METHODS`; ``kinds`` and ``keep_ids`` are
+    those of :class:`absentia.TableEncoder`; ``calibrate`` is the share of the rows that is held out
+    for intervals and label sets; a table of more than ``max_rows`` is sampled; ``step`` is called
+    with the share of the work that is done, and what comes next.
     """
     step(0.02, "reading the columns")
     table = split_target(frame, target, task, ignore=ignore).sampled(max_rows).shuffled()
     table, held = table.held_out(calibrate)
-    estimator = new_model(
-        table.task,
-        method,
-        kinds=kinds,
-        keep_ids=keep_ids,
-        progress=progress,
-        time_budget=time_budget,
-    )
+    first = [("encode", TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True))]
+    estimator = new_steps(method, table.task, first, progress=progress, time_budget=time_budget)
     step(0.1, f"fitting the method {method} to {len(table.target):,} rows")
     fit(estimator, table)
     searched = TableModel(estimator)
@@ -153,21 +111,6 @@ def train(
         chosen,
         (*table.notes, *model.encoder.notes_),
     )
-
-
-def new_model(
-    task: Task,
-    method: str,
-    *,
-    kinds: Mapping[str, str] | None = None,
-    keep_ids: bool = False,
-    progress: bool = False,
-    time_budget: float | None = None,
-) -> BaseEstimator:
-    """Return an unfitted pipeline from raw tables to a machine that tunes itself."""
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True)
-    first = [("encode", encoder)]
-    return new_steps(method, task, first, progress=progress, time_budget=time_budget)
 
 
 def fit(estimator: BaseEstimator, table: LearningTable) -> None:

@@ -44,41 +44,23 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
     page.picture(figure, "Shares by column, the commonest patterns, and what goes missing together")
     pyplot().close(figure)
     page.section("By column")
-    page.table(
-        pd.DataFrame(
-            {
-                "column": [printable(name) for name in report.columns],
-                "missing": np.round(report.column_rates * n).astype(int),
-                "missing, %": 100 * report.column_rates,
-            }
-        ),
-        decimals=1,
-    )
+    names = [printable(name) for name in report.columns]
+    by_column = pd.DataFrame({"column": names})
+    by_column["missing"] = np.round(report.column_rates * n).astype(int)
+    by_column["missing, %"] = 100 * report.column_rates
+    page.table(by_column, decimals=1)
     page.section("Patterns")
     shown = report.commonest_patterns(_SHOWN_PATTERNS)
-    page.table(
-        pd.DataFrame(
-            {
-                "rows": report.patterns.counts[shown],
-                "missing columns": [
-                    ", ".join(printable(report.columns[j]) for j in np.flatnonzero(mask)) or "none"
-                    for mask in report.patterns.masks[shown]
-                ],
-            }
-        )
-    )
-    pairs = report.strongest_pairs(30)
+    patterns = pd.DataFrame({"rows": report.patterns.counts[shown]})
+    patterns["missing columns"] = [
+        ", ".join(names[j] for j in np.flatnonzero(mask)) or "none"
+        for mask in report.patterns.masks[shown]
+    ]
+    page.table(patterns)
+    pairs = [(names[i], names[j], strength) for i, j, strength in report.strongest_pairs(30)]
     if pairs:
         page.section("Missing together")
-        page.table(
-            pd.DataFrame(
-                {
-                    "column": [printable(report.columns[i]) for i, _, _ in pairs],
-                    "and": [printable(report.columns[j]) for _, j, _ in pairs],
-                    "correlation of missingness": [strength for _, _, strength in pairs],
-                }
-            )
-        )
+        page.table(pd.DataFrame(pairs, columns=["column", "and", "correlation of missingness"]))
     if report.notes:
         page.section("Notes")
         for note in report.notes:
@@ -111,12 +93,9 @@ def draw_missingness(report: MissingnessReport, max_columns: int, max_patterns: 
     width = max(7.5, 2.5 + 0.26 * len(columns))
     # The lower panel is square cells, so its height follows from its width.
     heights = (1.5, max(1.2, 0.24 * len(patterns)), 0.62 * width)
+    size = (width, sum(heights) + 2.4)
     figure, (rates, masks, together) = pyplot().subplots(
-        3,
-        1,
-        figsize=(width, sum(heights) + 2.4),
-        height_ratios=heights,
-        layout="constrained",
+        3, 1, figsize=size, height_ratios=heights, layout="constrained"
     )
     _draw_rates(rates, report.column_rates[columns])
     _draw_patterns(masks, report, columns, patterns, names)
@@ -149,18 +128,11 @@ def _draw_patterns(
     from matplotlib.colors import ListedColormap
 
     cells = report.patterns.masks[np.ix_(patterns, columns)]
-    axes.pcolormesh(
-        cells[::-1],
-        cmap=ListedColormap([FAINT, MISSING]),
-        vmin=0,
-        vmax=1,
-        edgecolors="white",
-        linewidth=1.0,
-    )
+    colours = ListedColormap([FAINT, MISSING])
+    axes.pcolormesh(cells[::-1], cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=1.0)
     counts = report.patterns.counts[patterns][::-1]
-    axes.set_yticks(
-        np.arange(len(counts)) + 0.5, [f"{count:,}" for count in counts], fontsize="small"
-    )
+    shown = [f"{count:,}" for count in counts]
+    axes.set_yticks(np.arange(len(counts)) + 0.5, shown, fontsize="small")
     axes.set_ylabel("rows with the pattern")
     axes.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
     hidden = len(report.patterns.masks) - len(patterns)

@@ -24,17 +24,7 @@ MARK = b'<meta name="generator" content="absentia">'
 
 
 class Page:
-    """A page that is put together section by section.
-
-    Examples
-    --------
-    >>> from absentia.reports.report_page import Page
-    >>> page = Page("<My table>")
-    >>> page.section("First")
-    >>> page.paragraph("1 < 2")
-    >>> "<h1>&lt;My table&gt;</h1>" in page.render(), "<p>1 &lt; 2</p>" in page.render()
-    (True, True)
-    """
+    """A page that is put together section by section."""
 
     def __init__(self, title: str, subtitle: str = ""):
         self.title = title

@@ -20,16 +20,7 @@ _LONGEST_LABEL = 22
 def printable(text: str, *, lines: bool = False) -> str:
     """Return text with control and invisible characters written out, as ``repr`` does.
 
-    Parameters
-    ----------
-    text : str
-    lines : bool, default=False
-        Whether line breaks stay as they are.
-
-    Examples
-    --------
-    >>> print(printable("income\\x1b[31m"))
-    income\\x1b[31m
+    With ``lines``, line breaks stay as they are.
     """
     return "".join(
         c
@@ -40,13 +31,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def as_plot_labels(names: Sequence[str], limit: int = _LONGEST_LABEL) -> list[str]:
-    """Return names shortened in the middle where different names stay different, and else whole.
-
-    Examples
-    --------
-    >>> as_plot_labels(["age", "blood_pressure_systolic_left", "blood_pressure_systolic_right"], 16)
-    ['age', 'blood_pr…ic_left', 'blood_pr…c_right']
-    """
+    """Return names shortened in the middle where different names stay different, and else whole."""
     shown = [printable(name) for name in names]
     short = [_shortened(text, limit) for text in shown]
     # Names whose short forms would be equal are shown whole.
@@ -63,11 +48,5 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def spreadsheet_text(value: object) -> Any:
-    """Return text that a spreadsheet would take for a formula with an apostrophe before it.
-
-    Examples
-    --------
-    >>> spreadsheet_text("=1+2"), spreadsheet_text("a-b"), spreadsheet_text(-1.5)
-    ("'=1+2", 'a-b', -1.5)
-    """
+    """Return text that a spreadsheet would take for a formula with an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

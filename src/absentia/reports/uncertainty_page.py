@@ -15,27 +15,8 @@ _SHOWN, _DRAWN = 500, 60
 def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions are") -> str:
     """Return a page about the predictions of a batch: how uncertain each is, and why.
 
-    Parameters
-    ----------
-    doubt : Uncertainty
-        As :func:`absentia.predict_uncertainty` returns it, for one target.
-    title : str
-
-    Returns
-    -------
-    str
-        Self-contained HTML. Rows are counted from 0; the most doubtful 500 are listed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import LogisticRegression, predict_uncertainty
-    >>> from absentia.reports.uncertainty_page import uncertainty_page
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> machine = LogisticRegression().fit(X, X[:, 0] > 0)
-    >>> html = uncertainty_page(predict_uncertainty(machine, [[np.nan, 1.0], [2.0, 0.0]]))
-    >>> html.startswith("<!doctype html>")
-    True
+    ``doubt`` is what :func:`absentia.predict_uncertainty` returns for one target. Rows are counted
+    from 0; the most doubtful 500 are listed.
     """
     if doubt.total.ndim != 1:
         raise ValueError(
@@ -52,6 +33,7 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
         names[j] if by_column[i, j] > 0 else "" for i, j in enumerate(largest)
     ]
     order = np.argsort(-doubt.total, kind="stable")
+    share = float(doubt.missing.sum()) / (float(doubt.total.sum()) or 1.0)
     page = Page(
         title, f"{len(doubt):,} rows; the {doubt.unit} of each prediction, split into its parts"
     )
@@ -59,7 +41,7 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
         {
             "rows": f"{len(doubt):,}",
             f"mean {doubt.unit}": f"{doubt.total.mean():.3g}",
-            "share due to missing values": f"{100 * _share(doubt):.0f} %",
+            "share due to missing values": f"{100 * share:.0f} %",
         }
     )
     page.section("Parts")
@@ -76,8 +58,3 @@ def uncertainty_page(doubt: Uncertainty, title: str = "How sure the predictions 
     page.section("Rows, the most doubtful first")
     page.table(frame.iloc[order[:_SHOWN]])
     return page.render()
-
-
-def _share(doubt: Uncertainty) -> float:
-    total = float(doubt.total.sum())
-    return float(doubt.missing.sum()) / total if total else 0.0

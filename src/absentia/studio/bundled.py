@@ -24,15 +24,7 @@ BUNDLED: dict[str, tuple[str, str]] = {
 
 
 def bundled_table(name: str) -> pd.DataFrame:
-    """Return a bundled incomplete table, as a pandas frame.
-
-    Examples
-    --------
-    >>> from absentia.studio.bundled import bundled_table
-    >>> table = bundled_table("wine")
-    >>> table.shape, bool(table["grower"].notna().all())
-    ((178, 14), True)
-    """
+    """Return a bundled incomplete table, as a pandas frame."""
     if name not in BUNDLED:
         raise ValueError(f"There is no example {name!r}; the examples are {', '.join(BUNDLED)}.")
     from sklearn import datasets

@@ -35,16 +35,7 @@ Step = Callable[[float, str], None]
 
 
 class Job:
-    """A call in a worker process.
-
-    Parameters
-    ----------
-    work : callable
-        Called as ``work(step, **arguments)`` there; a function of a module, since it is sent by
-        name.
-    **arguments
-        Sent along.
-    """
+    """A call ``work(step, **arguments)`` in a worker process, to which ``work`` is sent by name."""
 
     def __init__(self, work: Callable[..., Any], **arguments: Any):
         # Not a fork, which would copy threads of the server in the middle of their work.
@@ -149,13 +140,7 @@ def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.Dat
 def compare_methods(
     step: Step, frame: pd.DataFrame, target: str, task: str | None = None, kinds: Any = None
 ) -> list[dict[str, object]]:
-    """Compare a few quick methods by five-fold cross-validation, the best first.
-
-    Returns
-    -------
-    list of dict
-        ``method``, ``measure``, ``score``, ``spread`` (its standard error) and ``seconds``.
-    """
+    """Compare a few quick methods by five-fold cross-validation, the best first."""
     found = compare(
         frame,
         target,

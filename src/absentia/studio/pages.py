@@ -1,36 +1,37 @@
-"""The web application: routes of the page, its files, and responses as JSON."""
+"""The web application: access control, routes, and responses as JSON.
+
+The server listens on 127.0.0.1, which every program and every web page on the machine can reach.
+So each request must name this server as its host (a page elsewhere that had its name resolve to
+127.0.0.1 cannot), come from no other origin, and carry the random token in its address.
+"""
 
 from __future__ import annotations
 
+import json
+import secrets
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.safe_text import printable
 from absentia.studio.bundled import BUNDLED, bundled_table
-from absentia.studio.guard import Guard
-from absentia.studio.workspace_pages import (
-    WORKSPACE_PAGES,
-    Answer,
-    TooLarge,
-    body_of,
-    file_name_of,
-)
+from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 _STATIC = Path(__file__).parent / "static"
 #: All files that are served; no part of a request is used as a path.
@@ -40,8 +41,186 @@ _FILES = {
     "charts.js": "charts.js",
     "studio.css": "studio.css",
 }
-
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+#: Result of a handler: a mapping that becomes JSON, or a response.
+Answer = Mapping[str, object] | Response
+#: The largest file that the page may send.
+MOST_BYTES = 50 * 2**20
 _Handler = Callable[[Request], Awaitable[Answer]]
+
+
+class Guard:
+    """Middleware that answers 403 to requests without the token or from elsewhere.
+
+    The application sees paths without the token.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, port: int):
+        self._app, self._token = app, token.encode()
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, and pass it on or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http" or not self._admits(scope):
+            refusal = PlainTextResponse(
+                "This request lacks the token of the studio, or comes from elsewhere. Use the "
+                "address that `absentia studio` printed.",
+                status_code=403,
+                headers=_HEADERS,
+            )
+            await refusal(scope, receive, send)
+            return
+        inner = "/" + scope["path"].split("/", 2)[2]
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *added]
+            await send(message)
+
+        await self._app({**scope, "path": inner, "raw_path": inner.encode()}, receive, with_headers)
+
+    def _admits(self, scope: Scope) -> bool:
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+        hosts = [value.decode("latin-1") for value in headers.get(b"host", [])]
+        origins = {value.decode("latin-1") for value in headers.get(b"origin", [])}
+        sites = set(headers.get(b"sec-fetch-site", []))
+        parts = scope["path"].split("/", 2)
+        given = parts[1].encode() if len(parts) == 3 else b""
+        return (
+            len(hosts) == 1
+            and hosts[0] in self._hosts
+            and origins <= {f"http://{hosts[0]}"}
+            and sites <= {b"same-origin", b"none"}
+            and secrets.compare_digest(given, self._token)
+        )
+
+
+class TooLarge(ValueError):
+    """The page sent more than the studio takes."""
+
+
+async def body_of(request: Request) -> bytes:
+    """Read the body of a request, up to the largest size."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise TooLarge(
+                f"The file is larger than {MOST_BYTES // 2**20} MB, the most that is allowed."
+            )
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def json_of(request: Request) -> Json:
+    """Read the object that a request holds; an empty body is an empty object."""
+    try:
+        found = json.loads(await body_of(request) or b"{}")
+    except RecursionError:
+        raise ValueError("The page sent something that is nested too deeply.") from None
+    return as_object(found)
+
+
+def as_object(found: object) -> Json:
+    """Return an object of JSON; refuse anything else."""
+    if not isinstance(found, dict):
+        raise ValueError("The page sent something that is not an object.")
+    return found
+
+
+def file_name_of(request: Request) -> str:
+    """Return the name of the sent file, for messages only."""
+    return printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
+
+
+async def _read(workspace: Workspace, request: Request) -> Answer:
+    asked = await json_of(request)
+    kinds = {name: str(kind) for name, kind in as_object(asked.get("kinds", {})).items() if kind}
+    task = asked.get("task") or None
+    return workspace.read(str(asked.get("target", "")), kinds, task)
+
+
+async def _work(workspace: Workspace, request: Request) -> Answer:
+    return workspace.start(str((await json_of(request)).get("what", "")))
+
+
+async def _progress(workspace: Workspace, request: Request) -> Answer:
+    return await run_in_threadpool(workspace.progress)
+
+
+async def _stop(workspace: Workspace, request: Request) -> Answer:
+    await run_in_threadpool(workspace.stop)
+    return workspace.progress()
+
+
+async def _row(workspace: Workspace, request: Request) -> Answer:
+    number = request.path_params["number"]
+    if not (number.isascii() and number.isdecimal() and len(number) < 10):
+        raise ValueError("Rows are numbered from 1.")
+    return workspace.row(int(number))
+
+
+async def _answer(workspace: Workspace, request: Request) -> Answer:
+    asked = await json_of(request)
+    fields = {name: as_object(of) for name, of in as_object(asked.get("values", {})).items()}
+    values = {
+        name: FieldValue(str(of.get("state", "")), str(of.get("text", "")))
+        for name, of in fields.items()
+    }
+    costs = {name: float(str(cost)) for name, cost in as_object(asked.get("costs", {})).items()}
+    return await run_in_threadpool(workspace.answer, values, costs)
+
+
+async def _batch(workspace: Workspace, request: Request) -> Answer:
+    content = await body_of(request)
+    return await run_in_threadpool(workspace.start_batch, content, file_name_of(request))
+
+
+async def _batch_csv(workspace: Workspace, request: Request) -> Answer:
+    return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")
+
+
+async def _model_file(workspace: Workspace, request: Request) -> Answer:
+    content = await run_in_threadpool(workspace.model_file)
+    return _download(content, "application/octet-stream", "model.absentia")
+
+
+def _download(content: bytes, kind: str, name: str) -> Response:
+    return Response(
+        content,
+        media_type=kind,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+#: Method, address below that of the workspace, and handler.
+WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Request], Awaitable[Answer]]], ...] = (
+    ("POST", "read", _read),
+    ("POST", "work", _work),
+    ("GET", "work", _progress),
+    ("POST", "stop", _stop),
+    ("GET", "row/{number}", _row),
+    ("POST", "answer", _answer),
+    ("POST", "batch", _batch),
+    ("GET", "batch.csv", _batch_csv),
+    ("GET", "model", _model_file),
+)
 
 
 def studio_app(
@@ -49,16 +228,8 @@ def studio_app(
 ) -> Guard:
     """Return the application that a server runs.
 
-    Parameters
-    ----------
-    token : str
-        The first part of every path.
-    port : int
-        Where it is served, to check the ``Host`` header.
-    frame : pandas.DataFrame, optional
-        A table that the page opens at once.
-    name : str
-        The name of the table.
+    ``token`` is the first part of every path, ``port`` belongs to the ``Host`` header, and
+    ``frame`` is a table that the page opens at once.
     """
     spaces = Workspaces()
     opening = _Opening(spaces, frame, name)
@@ -89,17 +260,7 @@ def studio_app(
 
 @dataclass(frozen=True, eq=False)
 class _Opening:
-    """The addresses that open a workspace.
-
-    Attributes
-    ----------
-    spaces : Workspaces
-        The open workspaces.
-    frame : pandas.DataFrame or None
-        The table that the studio was started with.
-    name : str
-        The name of that table.
-    """
+    """The addresses that open a workspace; the studio was started with the table ``frame``."""
 
     spaces: Workspaces
     frame: pd.DataFrame | None

@@ -29,13 +29,9 @@ _MOST_BATCH_ROWS = 5000
 
 @dataclass(frozen=True)
 class FieldValue:
-    """The value of one field of the form: known, unknown, or bounded.
+    """The value of one field of the form, as it was typed.
 
-    Attributes
-    ----------
-    state : {"value", "unknown", "at most", "at least"}
-    text : str
-        The value or the bound as it was typed.
+    The state is "value", "unknown", "at most" or "at least".
     """
 
     state: str = "unknown"
@@ -43,13 +39,7 @@ class FieldValue:
 
 
 class RowAnswers:
-    """Answers of a model about raw rows.
-
-    Parameters
-    ----------
-    model : TableModel
-        Trained here or by the command line.
-    """
+    """Answers of a model, trained here or by the command line, about raw rows."""
 
     def __init__(self, model: TableModel):
         self.model = model
@@ -95,22 +85,12 @@ class RowAnswers:
     def answer(
         self, values: Mapping[str, FieldValue], costs: Mapping[str, float] | None = None
     ) -> Json:
-        """Answer one row.
+        """Answer one row; fields without a value are unknown, and cost 1 by default.
 
-        Parameters
-        ----------
-        values : mapping from field to FieldValue
-            Fields that are not there are unknown.
-        costs : mapping from field to float, optional
-            Of measuring a field; 1 by default.
-
-        Returns
-        -------
-        dict
-            ``prediction``; ``probabilities`` or ``lower`` and ``upper``; ``missing_share``, the
-            share of the uncertainty that is due to unknown fields; ``next``, the unknown fields by
-            gain per cost (a share of the variance for quantities, with the standard deviation
-            before and after); ``unread``, fields whose text could not be read; ``note``.
+        The answer has ``prediction``; ``probabilities`` or ``lower`` and ``upper``;
+        ``missing_share``, the share of the uncertainty that is due to unknown fields; ``next``, the
+        unknown fields by gain per cost (a share of the variance for quantities, with the standard
+        deviation before and after); ``unread``, fields whose text could not be read; ``note``.
         """
         given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
         known = {n: v.text for n, v in given.items() if v.state == "value"}

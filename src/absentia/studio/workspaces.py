@@ -90,23 +90,13 @@ class Workspace:
             raise ValueError(f"There is no column {unknown[0]!r}.")
         if task not in (None, "classification", "regression"):
             raise ValueError(f"The task must be classification or regression, found {task!r}.")
-        columns = []
-        given_kinds = {name: kind for name, kind in kinds.items() if kind}
-        for name, reading in zip(
-            frame.columns, read_columns(frame, kinds=given_kinds), strict=True
-        ):
-            asked = kinds.get(name)
+        columns: list[Json] = []
+        for name, reading in zip(frame.columns, read_columns(frame, kinds=kinds), strict=True):
+            asked = kinds.get(name, "")
             is_id = reading.is_id and not asked
-            left_out = reading.left_out or is_id
+            kind = "left out" if reading.left_out or is_id else reading.kind
             note = id_note(reading) if is_id else reading.note_on_limits(LIMITS)
-            columns.append(
-                {
-                    "name": str(name),
-                    "kind": "left out" if left_out else reading.kind,
-                    "note": note,
-                    "asked": asked or "",
-                }
-            )
+            columns.append({"name": str(name), "kind": kind, "note": note, "asked": asked})
         self.target, self.kinds, self.task = target, kinds, task
         self.kinds.pop(target, None)
         return {"target": target, "columns": columns} | _what_to_learn(frame, target, task)
@@ -119,13 +109,8 @@ class Workspace:
             raise ValueError("Choose the column to predict first.")
         with self._lock:
             self.stop()
-            self.job = Job(
-                _WORK[what],
-                frame=self._table(),
-                target=self.target,
-                task=self.task,
-                kinds=self.kinds,
-            )
+            settings: Json = {"target": self.target, "task": self.task, "kinds": self.kinds}
+            self.job = Job(_WORK[what], frame=self._table(), **settings)
             return self.progress()
 
     def progress(self) -> dict[str, object]:

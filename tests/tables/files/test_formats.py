@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from absentia import SVC, load, save
-from absentia.cli.files import write_table
+from absentia.cli.terminal import write_table
 from absentia.tables.files import formats
 from absentia.tables.files.formats import read_bytes, replaced
 from absentia.tables.files.formats import write_table as write_file
@@ -92,7 +92,7 @@ def test_a_table_that_is_killed_while_it_is_written_is_the_old_one(tmp_path, nam
         KILL
         + """
     import pandas as pd
-    from absentia.cli.files import write_table
+    from absentia.cli.terminal import write_table
     write = pd.DataFrame.to_csv
     def half(frame, path, **options):
         write(frame.head(3), path, **options)
