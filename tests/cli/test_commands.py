@@ -216,9 +216,9 @@ def test_a_reader_that_has_gone_is_no_mistake(file, rows, tmp_path):
     """As `| head -1`; whether the output fits into the pipe or not."""
     code = (
         "import sys, numpy as np, pandas as pd; from absentia import cli; "
-        "from absentia.cli import app, files; "
+        "from absentia.cli import app, terminal; "
         f"frame = pd.DataFrame({{'a': np.arange({rows})}}); "
-        "app.app.command('write')(lambda: files.write_table(frame, None)); "
+        "app.app.command('write')(lambda: terminal.write_table(frame, None)); "
         "sys.stdin.readline(); sys.exit(cli.main(['write']))"
     )
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)

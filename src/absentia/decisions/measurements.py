@@ -181,7 +181,7 @@ def rank_source_columns(
 
 def per_cost(gain: FloatArray, cost: FloatArray) -> FloatArray:
     """Return gains per unit of cost; what costs nothing and gains anything comes first."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where((cost == 0) & (gain == 0), 0.0, gain / cost)
 
 
