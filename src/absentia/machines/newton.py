@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -28,7 +27,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logsumexp, softmax
 
 from absentia.engine.solver_status import SolverStatus
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray
 
 _SUFFICIENT_DECREASE = 1e-4
 _SHORTEST_STEP = 2.0**-30
@@ -86,158 +85,122 @@ def fit_gram(
             "Use a smaller C, or standardise the columns (make_pipeline(StandardScaler(), "
             "machine))."
         )
-    options: dict[str, Any] = {
-        "fit_intercept": fit_intercept,
-        "max_iter": max_iter,
-        "tol": tol,
-        "start": start,
-    }
-    if n_classes == 2:
-        return fit_binary(K, codes == 1, weights, **options)
-    return fit_multinomial(K, np.eye(n_classes)[codes], weights, **options)
+    kind = _TwoClasses if n_classes == 2 else _SeveralClasses
+    problem = kind(K, np.eye(n_classes)[codes], weights, fit_intercept)
+    if start is None:
+        n_functions = 1 if n_classes == 2 else n_classes
+        c, b = np.zeros((len(K), n_functions)), np.zeros(n_functions)
+    else:
+        c, b = start.coefficients.T.copy(), start.intercept.copy()
+    Kc = K @ c
+    enough = decrement_of_tolerance(
+        K, weights, tol, problem.loss(np.zeros_like(c)), fit_intercept=fit_intercept
+    )
+    step, length, status = 0, 1.0, SolverStatus.STALLED
+    while length > 0.0:
+        F = Kc + b
+        change, K_change, b_change, slope = problem.newton_step(c, b, F)
+        if np.sqrt(max(-slope, 0.0)) <= enough:
+            c, b, status = c + change, b + b_change, problem.status_without_steps()
+            break
+        if step == max_iter:
+            status = SolverStatus.EXHAUSTED
+            break
+        direction = change, K_change, K_change + b_change
+        length = _step_length(problem.loss, (c, Kc, F), direction, slope)
+        c, b = c + length * change, b + length * b_change
+        Kc = K @ c
+        step += 1
+    # The softmax is invariant to a constant added to all classes: centre the offsets.
+    return LogisticSolution(c.T.copy(), b if len(b) == 1 else b - b.mean(), step, status)
 
 
-def fit_binary(
-    K: FloatArray,
-    positive: BoolArray,
-    weights: FloatArray,
-    *,
-    fit_intercept: bool = True,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    start: LogisticSolution | None = None,
-) -> LogisticSolution:
-    """Fit the log-odds of two classes by Newton's method with exact steps.
+#: Change of the coefficients, ``K`` times it, change of the intercepts, and slope along them.
+Step = tuple[FloatArray, FloatArray, FloatArray, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoClasses:
+    """Log-odds of two classes, with exact Newton steps.
 
     With ``W`` the second derivatives of the weighted loss, a step solves ``(K + inv(W)) c + b = z``
     and ``sum(c) = 0`` by a Cholesky factor of ``I + W^(1/2) K W^(1/2)``, whose eigenvalues are at
     least one whatever ``K`` and ``W`` are: Section 3.4.3 of Rasmussen and Williams, Gaussian
     Processes for Machine Learning, with the offset added.
     """
-    n = len(K)
-    targets = positive.astype(np.float64)
-    signs = 2.0 * targets - 1.0
-    c = np.zeros(n) if start is None else start.coefficients[0].copy()
-    b = 0.0 if start is None else float(start.intercept[0])
-    Kc = K @ c
 
-    def loss(f: FloatArray) -> float:
-        return float(weights @ np.logaddexp(0.0, -signs * f))
+    K: FloatArray
+    indicators: FloatArray
+    weights: FloatArray
+    fit_intercept: bool
 
-    enough = _enough(K, weights, tol, loss(np.zeros(n)), fit_intercept=fit_intercept)
-    step, length = 0, 1.0
-    while length > 0.0:
-        f = Kc + b
+    def loss(self, F: FloatArray) -> float:
+        signs = self.indicators[:, 1] - self.indicators[:, 0]
+        return float(self.weights @ np.logaddexp(0.0, -signs * F[:, 0]))
+
+    def newton_step(self, c: FloatArray, b: FloatArray, F: FloatArray) -> Step:
+        f = F[:, 0]
         probabilities = expit(f)
-        gradient = weights * (probabilities - targets)
-        curvature = weights * probabilities * expit(-f)
+        gradient = self.weights * (probabilities - self.indicators[:, 1])
+        curvature = self.weights * probabilities * expit(-f)
         root = np.sqrt(curvature)
-        factor = factor_identity_plus(K, root)
-
+        factor = factor_identity_plus(self.K, root)
         # A v with A = inv(K + inv(W)) and v = inv(W) u, arranged so that W is never inverted.
         u = curvature * f - gradient
-        c_new = u - root * cho_solve(factor, root * (K @ u), check_finite=False)
+        c_new = u - root * cho_solve(factor, root * (self.K @ u), check_finite=False)
         b_new = 0.0
-        if fit_intercept:
+        if self.fit_intercept:
             response = root * cho_solve(factor, root, check_finite=False)
             b_new = c_new.sum() / max(response.sum(), np.finfo(float).tiny)
             c_new = c_new - b_new * response
-        change, b_change = c_new - c, b_new - b
-        K_change = K @ change
+        change, b_change = c_new - c[:, 0], b_new - b
+        K_change = self.K @ change
+        slope = float((c[:, 0] + gradient) @ K_change + gradient.sum() * b_change[0])
+        return change[:, None], K_change[:, None], b_change, slope
 
-        slope = float((c + gradient) @ K_change + gradient.sum() * b_change)
-        if np.sqrt(max(-slope, 0.0)) <= enough:
-            return LogisticSolution(c_new[None], np.array([b_new]), step, SolverStatus.CONVERGED)
-        if step == max_iter:
-            return LogisticSolution(c[None], np.array([b]), step, SolverStatus.EXHAUSTED)
-        length = _step_length(loss, (c, Kc, f), (change, K_change, K_change + b_change), slope)
-        c, b = c + length * change, b + length * b_change
-        Kc = K @ c
-        step += 1
-    return LogisticSolution(c[None], np.array([b]), step, SolverStatus.STALLED)
+    def status_without_steps(self) -> SolverStatus:
+        """Return what it means that no further step is needed."""
+        return SolverStatus.CONVERGED
 
 
-def fit_multinomial(
-    K: FloatArray,
-    indicators: FloatArray,
-    weights: FloatArray,
-    *,
-    fit_intercept: bool = True,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    start: LogisticSolution | None = None,
-) -> LogisticSolution:
-    """Fit one function per class by Newton's method with conjugate gradients.
+@dataclass(frozen=True, eq=False)
+class _SeveralClasses:
+    """One function per class, with Newton steps by conjugate gradients.
 
     Each Newton system is solved in the inner product of the kernel's space, where the Hessian is
     the identity plus the curvature of the loss: conjugate gradients then need one product with
     ``K`` per step, no factorisation, and about as many steps as there are directions in which the
     data outweigh the penalty.
     """
-    n, k = indicators.shape
-    c = np.zeros((n, k)) if start is None else start.coefficients.T.copy()
-    b = np.zeros(k) if start is None else start.intercept.copy()
-    Kc = K @ c
-    # Offsets are measured in the units of their own curvature, so that they do not slow the
-    # conjugate gradients down.
-    offset_metric = float(weights.sum()) / k if fit_intercept else 0.0
-
-    def loss(F: FloatArray) -> float:
-        return float(weights @ (logsumexp(F, axis=1) - (F * indicators).sum(axis=1)))
-
-    enough = _enough(K, weights, tol, loss(np.zeros((n, k))), fit_intercept=fit_intercept)
-    # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose direction
-    # in the end, and no step is not a sign of the optimum.
-    undetermined = weights.max() * K.diagonal().max() * np.finfo(float).eps > 1.0
-    step, length, status = 0, 1.0, SolverStatus.STALLED
-    while length > 0.0:
-        F = Kc + b
-        hessian = _SoftmaxHessian(K, softmax(F, axis=1), weights[:, None], offset_metric)
-        gradient = hessian.weights * (hessian.probabilities - indicators)
-        b_gradient = gradient.sum(axis=0) / offset_metric if fit_intercept else np.zeros(k)
-        change, K_change, b_change = hessian.solve(-(c + gradient), -b_gradient)
-
-        slope = float(np.vdot(c + gradient, K_change) + offset_metric * (b_gradient @ b_change))
-        if np.sqrt(max(-slope, 0.0)) <= enough:
-            c, b = c + change, b + b_change
-            status = SolverStatus.STALLED if undetermined else SolverStatus.CONVERGED
-            break
-        if step == max_iter:
-            status = SolverStatus.EXHAUSTED
-            break
-        length = _step_length(loss, (c, Kc, F), (change, K_change, K_change + b_change), slope)
-        c, b = c + length * change, b + length * b_change
-        Kc = K @ c
-        step += 1
-    # The softmax is invariant to a constant added to all classes: centre the offsets.
-    return LogisticSolution(c.T.copy(), b - b.mean(), step, status)
-
-
-@dataclass(frozen=True, eq=False)
-class _SoftmaxHessian:
-    """The Hessian of the multinomial objective as an operator on ``(coefficients, offsets)``.
-
-    ``H (D, e) = (D + V, sum(V) / offset_metric)`` with ``V`` the second derivatives of the loss
-    applied to ``K D + e``. It is self-adjoint and at least the identity (on ``D``) in the inner
-    product ``tr(D' K D) + offset_metric |e|^2``.
-    """
 
     K: FloatArray
-    probabilities: FloatArray
+    indicators: FloatArray
     weights: FloatArray
-    offset_metric: float
+    fit_intercept: bool
 
-    def _bend(self, change_of_scores: FloatArray) -> FloatArray:
-        product = self.probabilities * change_of_scores
-        spread = product - self.probabilities * product.sum(axis=1, keepdims=True)
-        bent: FloatArray = self.weights * spread
-        return bent
+    def loss(self, F: FloatArray) -> float:
+        return float(self.weights @ (logsumexp(F, axis=1) - (F * self.indicators).sum(axis=1)))
 
-    def solve(
-        self, right: FloatArray, right_offset: FloatArray
+    def newton_step(self, c: FloatArray, b: FloatArray, F: FloatArray) -> Step:
+        # Offsets are measured in the units of their own curvature, so that they do not slow the
+        # conjugate gradients down.
+        metric = float(self.weights.sum()) / len(b) if self.fit_intercept else 0.0
+        P = softmax(F, axis=1)
+        gradient = self.weights[:, None] * (P - self.indicators)
+        b_gradient = gradient.sum(axis=0) / metric if self.fit_intercept else np.zeros(len(b))
+        change, K_change, b_change = self._solve(P, metric, -(c + gradient), -b_gradient)
+        slope = float(np.vdot(c + gradient, K_change) + metric * (b_gradient @ b_change))
+        return change, K_change, b_change, slope
+
+    def _solve(
+        self, P: FloatArray, metric: float, right: FloatArray, right_offset: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return ``D``, ``K D`` and ``e`` with ``H (D, e)`` close to the right-hand side."""
-        metric = self.offset_metric
+        """Return ``D``, ``K D`` and ``e`` with ``H (D, e)`` close to the right-hand side.
+
+        ``H (D, e) = (D + V, sum(V) / metric)`` with ``V`` the second derivatives of the loss, at
+        probabilities ``P``, applied to ``K D + e``. It is self-adjoint and at least the identity
+        (on ``D``) in the inner product ``tr(D' K D) + metric |e|^2``.
+        """
         D, KD, e = np.zeros_like(right), np.zeros_like(right), np.zeros_like(right_offset)
         residual, K_residual, e_residual = right, self.K @ right, right_offset
         size = float(np.vdot(residual, K_residual) + metric * (e_residual @ e_residual))
@@ -248,7 +211,9 @@ class _SoftmaxHessian:
         for _ in range(10 * len(right)):
             if size <= enough:
                 break
-            bent = self._bend(K_direction + e_direction)
+            spread = P * (K_direction + e_direction)
+            spread -= P * spread.sum(axis=1, keepdims=True)
+            bent = self.weights[:, None] * spread
             image = direction + bent
             e_image = bent.sum(axis=0) / metric if metric else e_direction
             curvature = float(np.vdot(K_direction, image) + metric * (e_direction @ e_image))
@@ -265,6 +230,12 @@ class _SoftmaxHessian:
             K_direction = K_residual + size / previous * K_direction
             e_direction = e_residual + size / previous * e_direction
         return D, KD, e
+
+    def status_without_steps(self) -> SolverStatus:
+        # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose
+        # direction in the end, and no step is not a sign of the optimum.
+        rounding = self.weights.max() * self.K.diagonal().max() * np.finfo(float).eps
+        return SolverStatus.STALLED if rounding > 1.0 else SolverStatus.CONVERGED
 
 
 def factor_identity_plus(K: FloatArray, root: FloatArray) -> tuple[FloatArray, bool]:
@@ -286,7 +257,7 @@ def factor_identity_plus(K: FloatArray, root: FloatArray) -> tuple[FloatArray, b
     return factor
 
 
-def _enough(
+def decrement_of_tolerance(
     K: FloatArray, weights: FloatArray, tol: float, at_zero: float, *, fit_intercept: bool
 ) -> float:
     """Return the Newton decrement at which log-odds have the tolerance.
