@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import field, replace
-from typing import ClassVar, Self
+from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
 from absentia.machines.averaging import machine_uncertainty
-from absentia.machines.base import TrainingData
+from absentia.machines.base import Training
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
@@ -36,9 +35,10 @@ from absentia.parameters import (
     FloatStack,
     FloatVector,
     Rule,
+    bounds_of,
     declared,
 )
-from absentia.tables import BoolArray, FloatArray, TableLike
+from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 
 @documented
@@ -142,44 +142,33 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     scale_bounds: Bounds = (1e-2, 1e4)
     max_iter_predict: int = 100
 
-    def _fit_data(
-        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
-    ) -> Self:
-        rows, y, _, _ = data
+    def _optimised(
+        self, training: Training, y: np.ndarray, family: KernelFamily, deviation: float
+    ) -> tuple[KernelFamily, FloatArray, Learned]:
         classes, signs = class_signs(y)
-        training = self._prepare(data, believed)
-        family = self._family(training)
-        deviation = self._resolved_width_prior(rows, y)
-        problems = _Problems(
-            family, training.beliefs, signs.T > 0, int(self.max_iter_predict), self.n_jobs
-        )
-        limits = np.log(np.asarray(self.scale_bounds, dtype=np.float64))
+        problems = self._problems(training.beliefs, signs.T > 0)
+        scale_limits = np.log([bounds_of(self.scale_bounds)])[: len(self._free_levels())]
+        log_scale = np.clip(np.zeros(len(scale_limits)), *scale_limits.T)
 
-        def searched(log_scale: float, n_restarts: int | None = None) -> FloatArray:
-            family = problems.family
-            start, bounds = family.start, family.bounds
-            if is_free(self.scale):
-                start = np.append(start, np.clip(log_scale, *limits))
-                bounds = np.vstack([bounds, limits])
+        def searched(family: KernelFamily, n_restarts: int) -> FloatArray:
+            nonlocal log_scale
 
             def evidence(theta: FloatArray) -> tuple[float, FloatArray]:
-                logarithms, log_scale = self._split(theta, family)
-                value, gradient = problems.evidence(logarithms, log_scale)
+                logarithms, scale = self._split(theta, family)
+                value, gradient = problems.evidence(family, logarithms, scale)
                 prior_value, by_prior = family.log_prior(logarithms)
                 gradient[: len(by_prior)] += by_prior
                 return value + prior_value, gradient[: len(theta)]
 
-            return self._search(evidence, start, bounds, len(training.beliefs), n_restarts)
+            start = np.append(family.start, log_scale)
+            bounds = np.vstack([family.bounds, scale_limits])
+            theta = self._search(evidence, start, bounds, len(y), n_restarts)
+            log_scale = theta[len(family.names) :]
+            return theta
 
-        theta = searched(0.0)
-        logarithms, log_scale = self._split(theta, family)
-        if deviation > 0:
-            # From the best common width: every column may now leave it.
-            family = replace(family, kernel=family.at(logarithms))
-            problems.family = family = family.by_column(training.beliefs.prior, deviation)
-            theta = searched(log_scale, 0)
-            logarithms, log_scale = self._split(theta, family)
-        K, approximations = problems.approximate(logarithms, log_scale)
+        prior = training.beliefs.prior
+        family, theta = self._in_two_stages(searched, family, prior, deviation)
+        K, approximations = problems.approximate(family, *self._split(theta, family))
         check_psd(K, family.kernel)
         if not all(approximation.status.converged for approximation in approximations):
             warnings.warn(
@@ -187,23 +176,26 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
                 f"max_iter_predict={self.max_iter_predict} sweeps of expectation propagation. "
                 "Raise it, or lower the upper bound in scale_bounds.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         solution = {
             "classes_": classes,
-            "scale_": float(np.exp(log_scale)),
-            "hyperparameter_names_": [*family.names, *(["scale"] if is_free(self.scale) else [])],
-            "theta_": theta,
+            "scale_": float(np.exp(self._split(theta, family)[1])),
             "log_marginal_likelihood_value_": sum(a.log_evidence for a in approximations),
             "dual_coef_": np.stack([a.coefficients for a in approximations]),
             "root_curvatures_": np.stack([a.root for a in approximations]),
             "L_": np.stack([a.factor for a in approximations]),
-            "rest_exponent_": _rest_exponent(approximations, signs),
+            "rest_exponent_": fitted_rest_exponent(
+                np.column_stack([a.cavity_means for a in approximations]),
+                np.column_stack([a.cavity_variances for a in approximations]),
+                signs.argmax(axis=1),
+            ),
             "_positive": signs.T > 0,
-            "width_prior_": deviation,
         }
-        kernel = family.at(logarithms)
-        return self._keep(rows, replace(training, kernel=kernel), solution)
+        return family, theta, solution
+
+    def _problems(self, beliefs: Beliefs, positive: BoolArray) -> _Problems:
+        return _Problems(beliefs, positive, int(self.max_iter_predict), self.n_jobs)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities of the classes, (n_samples, n_classes).
@@ -277,10 +269,8 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
         names = tuple(name for name in self.hyperparameter_names_ if name != "scale")
         family = KernelFamily(self.kernel_, names, np.empty((len(names), 2)))
-        problems = _Problems(
-            family, self.beliefs_, self._positive, int(self.max_iter_predict), self.n_jobs
-        )
-        value, gradient = problems.evidence(*self._split(theta, family), central=True)
+        problems = self._problems(self.beliefs_, self._positive)
+        value, gradient = problems.evidence(family, *self._split(theta, family), central=True)
         return value, gradient[: len(theta)]
 
     def _split(self, theta: FloatArray, family: KernelFamily) -> tuple[FloatArray, float]:
@@ -289,29 +279,10 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         return theta[:m], float(theta[m]) if is_free(self.scale) else float(np.log(self.scale))
 
 
-def _rest_exponent(approximations: list[Propagation], signs: FloatArray) -> float:
-    """Return what combines the classes best on rows that are left out; zero for two classes."""
-    if len(approximations) == 1:
-        return 0.0
-    return fitted_rest_exponent(
-        np.column_stack([a.cavity_means for a in approximations]),
-        np.column_stack([a.cavity_variances for a in approximations]),
-        signs.argmax(axis=1),
-    )
-
-
 class _Problems:
     """The problems of two classes that share a kernel, and the sum of their evidences."""
 
-    def __init__(
-        self,
-        family: KernelFamily,
-        beliefs: Beliefs,
-        positive: BoolArray,
-        max_iter: int,
-        n_jobs: int | None,
-    ):
-        self.family = family
+    def __init__(self, beliefs: Beliefs, positive: BoolArray, max_iter: int, n_jobs: int | None):
         self.beliefs = beliefs
         self.positive = positive
         self.max_iter = max_iter
@@ -320,10 +291,10 @@ class _Problems:
         self._starts: list[Sites | None] = [None] * len(positive)
 
     def approximate(
-        self, logarithms: FloatArray, log_scale: float, tol: float = 1e-6
+        self, family: KernelFamily, logarithms: FloatArray, log_scale: float, tol: float = 1e-6
     ) -> tuple[FloatArray, list[Propagation]]:
         """Return the kernel matrix without its scale, and the approximation of each problem."""
-        K = self.family.at(logarithms)(self.beliefs, n_jobs=self.n_jobs)
+        K = family.at(logarithms)(self.beliefs, n_jobs=self.n_jobs)
         S = np.exp(log_scale) * K
         approximations = [
             Propagation.of(S, positive, max_iter=self.max_iter, tol=tol, start=start)
@@ -333,13 +304,19 @@ class _Problems:
         return K, approximations
 
     def evidence(
-        self, logarithms: FloatArray, log_scale: float, *, central: bool = False
+        self,
+        family: KernelFamily,
+        logarithms: FloatArray,
+        log_scale: float,
+        *,
+        central: bool = False,
     ) -> tuple[float, FloatArray]:
         """Return the evidence, and its derivatives by the kernel's parameters and the scale."""
         # The evidence is stationary in the sites: its error is the square of theirs.
-        K, approximations = self.approximate(logarithms, log_scale, 1e-6 if central else 1e-4)
+        tol = 1e-6 if central else 1e-4
+        K, approximations = self.approximate(family, logarithms, log_scale, tol)
         weights = np.exp(log_scale) * np.sum([a.kernel_weights() for a in approximations], axis=0)
-        by_kernel = self.family.gradient(
+        by_kernel = family.gradient(
             logarithms, self.beliefs, weights, None if central else K, self.n_jobs
         )
         by_scale = float(np.vdot(weights, K))

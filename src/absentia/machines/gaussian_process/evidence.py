@@ -13,10 +13,7 @@ goes on from there with all rows, by Cholesky factors, which take an eighth of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
@@ -24,7 +21,6 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize_scalar
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.repair import check_psd
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.tables import FloatArray
 
@@ -192,42 +188,14 @@ class FactoredEvidence:
         return np.array([0.5 * (whole - noisy), 0.5 * noisy])
 
 
-class Maximise(Protocol):
-    """A search for the highest evidence, from a start within bounds."""
-
-    def __call__(
-        self,
-        evidence: Callable[[FloatArray], tuple[float, FloatArray]],
-        start: FloatArray,
-        bounds: FloatArray,
-        n_samples: int,
-        n_restarts: int | None = None,
-    ) -> FloatArray:
-        """Return the logarithms of the parameters."""
-
-
 @dataclass(frozen=True, eq=False)
-class Optimum:
-    """The result of a search: kernel family, logarithms of its free parameters, and evidence there.
-
-    ``levels`` are scale and noise, as far as they were free.
-    """
-
-    family: KernelFamily
-    logarithms: FloatArray
-    levels: dict[str, float]
-    evidence: FactoredEvidence
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionSearch:
+class RegressionEvidence:
     """The evidence of training targets as a function of kernel parameters, scale and noise.
 
     ``scale`` and ``noise`` are None if they are free; their bounds are multiples of the mean square
     of the targets, (n_samples, n_targets).
     """
 
-    maximise: Maximise
     beliefs: Beliefs
     targets: FloatArray
     scale: float | None
@@ -235,102 +203,77 @@ class RegressionSearch:
     scale_bounds: Bounds
     noise_bounds: Bounds
     n_jobs: int | None
+    units: float | None = None
 
     @property
     def mean_square(self) -> float:
-        """The mean square of the targets, or one if they are all zero."""
-        return float(np.mean(self.targets**2)) or 1.0
+        """The mean square of the targets of all rows, or one if they are all zero."""
+        return self.units or float(np.mean(self.targets**2)) or 1.0
 
     def bounds_of(self, level: str) -> Bounds:
         """Return the bounds of ``"scale"`` or ``"noise"`` in the units of the targets."""
         low, high = self.scale_bounds if level == "scale" else self.noise_bounds
         return low * self.mean_square, high * self.mean_square
 
-    def best(self, family: KernelFamily, deviation: float) -> Optimum:
-        """Return the optimum; ``deviation`` is that of the prior on log-widths, zero for one width.
-
-        Raises ValueError if the covariance of the targets is not positive definite there.
-        """
+    def of_some_rows(self) -> RegressionEvidence:
+        """Return the evidence of some of many rows, enough to find the region of the optimum."""
         n = len(self.targets)
-        # Some of many rows suffice to find the region of the optimum.
-        some = np.arange(n)
-        if n > MANY_ROWS:
-            some = np.linspace(0, n - 1, SOME_ROWS).astype(int)
-        beliefs = self.beliefs if len(some) == n else self.beliefs[some]
-        targets = self.targets[some]
-
-        def settled(
-            family: KernelFamily, logarithms: FloatArray
-        ) -> tuple[FloatArray, Spectrum, float, float]:
-            K = family.at(logarithms)(beliefs, n_jobs=self.n_jobs)
-            spectrum = Spectrum.of(K, targets)
-            limits = self.bounds_of("scale"), self.bounds_of("noise")
-            scale, noise = spectrum.settle(self.scale, self.noise, *limits)
-            return K, spectrum, scale, noise
-
-        def evidence(family: KernelFamily, logarithms: FloatArray) -> tuple[float, FloatArray]:
-            K, spectrum, scale, noise = settled(family, logarithms)
-            value, gradient = family.log_prior(logarithms)
-            weights = spectrum.kernel_weights(scale, noise)
-            gradient += family.gradient(logarithms, beliefs, weights, K, self.n_jobs)
-            return value + float(spectrum.log_likelihood(scale, noise)), gradient
-
-        best = self.maximise(partial(evidence, family), family.start, family.bounds, len(some))
-        if deviation > 0:
-            # From the best common width: every column may now leave it.
-            family = replace(family, kernel=family.at(best))
-            family = family.by_column(self.beliefs.prior, deviation)
-            best = self.maximise(
-                partial(evidence, family), family.start, family.bounds, len(some), n_restarts=0
-            )
-        K, _, scale, noise = settled(family, best)
-        if len(some) < n:
-            return self._of_all_rows(family, best, scale, noise)
-        check_psd(K, family.kernel)  # before the evidence, which fails if this warns
-        found = FactoredEvidence.of(K, self.targets, scale, noise)
-        return Optimum(family, best, self._free(scale, noise), found)
-
-    def _free(self, scale: float, noise: float) -> dict[str, float]:
-        """Return scale and noise, as far as they are free."""
-        levels = {"scale": scale} if self.scale is None else {}
-        return levels | ({"noise": noise} if self.noise is None else {})
-
-    def _of_all_rows(
-        self, family: KernelFamily, logarithms: FloatArray, scale: float, noise: float
-    ) -> Optimum:
-        """Continue with all rows from the optimum of some of them."""
-        m = len(family.names)
-        chosen = self._free(scale, noise)
-
-        def at(theta: FloatArray) -> tuple[FloatArray, FactoredEvidence]:
-            levels = {"scale": scale, "noise": noise}
-            levels |= dict(zip(chosen, np.exp(theta[m:]), strict=True))
-            K = family.at(theta[:m])(self.beliefs, n_jobs=self.n_jobs)
-            return K, FactoredEvidence.of(K, self.targets, **levels)
-
-        def evidence(theta: FloatArray) -> tuple[float, FloatArray]:
-            try:
-                K, found = at(theta)
-            except NotPositiveDefinite:  # by rounding, if there is no noise
-                return -np.inf, np.zeros(len(theta))
-            value, by_kernel = family.log_prior(theta[:m])
-            weights = found.kernel_weights()
-            by_kernel += family.gradient(theta[:m], self.beliefs, weights, K, self.n_jobs)
-            free = [name in chosen for name in ("scale", "noise")]
-            return value + found.log_likelihood, np.append(by_kernel, found.by_levels()[free])
-
-        limits = np.log([self.bounds_of(name) for name in chosen]).reshape(-1, 2)
-        # Some rows may show no noise though all rows do, and from almost none no gradient leads
-        # to more of it.
-        least = np.clip(_LEAST_NOISE * self.mean_square, *self.bounds_of("noise"))
-        start = {name: max(value, least * (name == "noise")) for name, value in chosen.items()}
-        theta = self.maximise(
-            evidence,
-            np.append(logarithms, np.log(list(start.values()))),
-            np.concatenate([family.bounds, limits]),
-            len(self.targets),
-            n_restarts=0,
+        if n <= MANY_ROWS:
+            return self
+        some = np.linspace(0, n - 1, SOME_ROWS).astype(int)
+        return replace(
+            self, beliefs=self.beliefs[some], targets=self.targets[some], units=self.mean_square
         )
-        K, found = at(theta)
-        check_psd(K, family.kernel)
-        return Optimum(family, theta[:m], self._free(found.scale, found.noise), found)
+
+    def gram(self, family: KernelFamily, theta: FloatArray) -> FloatArray:
+        """Return the Gram matrix at logarithms that begin with those of the kernel."""
+        return family.at(theta[: len(family.names)])(self.beliefs, n_jobs=self.n_jobs)
+
+    def spectrum(
+        self, family: KernelFamily, logarithms: FloatArray
+    ) -> tuple[FloatArray, Spectrum, dict[str, float]]:
+        """Return the Gram matrix, its spectrum, and the most likely scale and noise."""
+        K = self.gram(family, logarithms)
+        spectrum = Spectrum.of(K, self.targets)
+        limits = self.bounds_of("scale"), self.bounds_of("noise")
+        scale, noise = spectrum.settle(self.scale, self.noise, *limits)
+        return K, spectrum, {"scale": scale, "noise": noise}
+
+    def settled(self, family: KernelFamily, logarithms: FloatArray) -> tuple[float, FloatArray]:
+        """Return the evidence with scale and noise settled, and its gradient by the kernel's."""
+        K, spectrum, levels = self.spectrum(family, logarithms)
+        value, gradient = family.log_prior(logarithms)
+        weights = spectrum.kernel_weights(**levels)
+        gradient += family.gradient(logarithms, self.beliefs, weights, K, self.n_jobs)
+        return value + float(spectrum.log_likelihood(**levels)), gradient
+
+    def levels_of(self, family: KernelFamily, theta: FloatArray) -> dict[str, float]:
+        """Return scale and noise, given or at the end of the logarithms."""
+        levels = {"scale": self.scale, "noise": self.noise}
+        free = iter(np.exp(theta[len(family.names) :]))
+        return {name: float(next(free) if x is None else x) for name, x in levels.items()}
+
+    def joint(self, family: KernelFamily, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the evidence of kernel parameters, scale and noise at once, and its gradient."""
+        m = len(family.names)
+        K = self.gram(family, theta)
+        try:
+            found = FactoredEvidence.of(K, self.targets, **self.levels_of(family, theta))
+        except NotPositiveDefinite:  # by rounding, if there is no noise
+            return -np.inf, np.zeros(len(theta))
+        value, by_kernel = family.log_prior(theta[:m])
+        weights = found.kernel_weights()
+        by_kernel += family.gradient(theta[:m], self.beliefs, weights, K, self.n_jobs)
+        free = [self.scale is None, self.noise is None]
+        return value + found.log_likelihood, np.append(by_kernel, found.by_levels()[free])
+
+    def joint_start(self, family: KernelFamily, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return where the search with all rows begins after that with some, and its bounds."""
+        names = [name for name in ("scale", "noise") if getattr(self, name) is None]
+        limits = np.log([self.bounds_of(name) for name in names]).reshape(-1, 2)
+        if self.noise is None:
+            # Some rows may show no noise though all rows do, and from almost none no gradient
+            # leads to more of it.
+            least = np.clip(_LEAST_NOISE * self.mean_square, *self.bounds_of("noise"))
+            theta = np.append(theta[:-1], max(theta[-1], np.log(least)))
+        return theta, np.concatenate([family.bounds, limits])

@@ -37,22 +37,11 @@ class Sites:
 class Propagation:
     """A Gaussian approximation of the posterior of a binary classifier's latent values.
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_samples,)
-        ``c`` with the posterior mean ``f = K c``.
-    root : ndarray of shape (n_samples,)
-        Square roots of the precisions ``T`` of the sites.
-    factor : ndarray of shape (n_samples, n_samples)
-        The lower Cholesky factor of ``B = I + T^(1/2) K T^(1/2)``.
-    log_evidence : float
-        The approximate log marginal likelihood of the labels.
-    cavity_means, cavity_variances : ndarray of shape (n_samples,)
-        Mean and variance of each latent value by all sites but its own, ``N(f; m, v)`` with
-        ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: the prediction for a row
-        whose label the process has not seen.
-    status : SolverStatus
-        Converged if the sites agree with one another.
+    The posterior mean is ``f = K coefficients``; ``root`` are the square roots of the precisions
+    ``T`` of the sites, and ``factor`` is the lower Cholesky factor of ``I + T^(1/2) K T^(1/2)``.
+    The cavity ``N(f; m, v)`` of a row is its latent value by all sites but its own,
+    ``1 / v = 1 / S_ii - T_i`` and ``m / v = f_i / S_ii - shift_i``: the prediction for a row whose
+    label the process has not seen. It has converged if the sites agree with one another.
     """
 
     sites: Sites

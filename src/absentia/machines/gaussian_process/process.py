@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.beliefs import Beliefs, Prior
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
-from absentia.machines.base import KernelMachine, Training
+from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import KernelFamily, is_by_column, maximise
 from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior
@@ -36,7 +38,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.progress import report
-from absentia.tables import FloatArray, MemoryRows, TableLike
+from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 _SMALL = 2000
 
@@ -84,6 +86,53 @@ class GaussianProcess(KernelMachine):
             Class labels or numbers. Several targets share the kernel, the scale and the noise.
         """
         return self._fit(X, y)
+
+    def _fit_data(
+        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
+    ) -> Self:
+        training = self._prepare(data, believed)
+        deviation = self._resolved_width_prior(data.rows, data.y)
+        family, theta, solution = self._optimised(
+            training, data.y, self._family(training), deviation
+        )
+        solution |= {
+            "hyperparameter_names_": [*family.names, *self._free_levels()],
+            "theta_": theta,
+            "width_prior_": deviation,
+        }
+        training = replace(training, kernel=family.at(theta[: len(family.names)]))
+        return self._keep(data.rows, training, solution)
+
+    def _optimised(
+        self, training: Training, y: np.ndarray, family: KernelFamily, deviation: float
+    ) -> tuple[KernelFamily, FloatArray, Learned]:
+        """Return family, logarithms and fitted attributes where the evidence is highest.
+
+        ``deviation`` is that of the prior on log-widths; zero means one width for all columns.
+        """
+        raise TypeError(f"{type(self).__name__} does not define its evidence.")
+
+    def _free_levels(self) -> list[str]:
+        """Return which of scale and noise are to be optimised."""
+        return [name for name in ("scale", "noise") if is_free(getattr(self, name, None))]
+
+    def _in_two_stages(
+        self,
+        search: Callable[[KernelFamily, int], FloatArray],
+        family: KernelFamily,
+        prior: Prior,
+        deviation: float,
+    ) -> tuple[KernelFamily, FloatArray]:
+        """Search with one width and, for a ``deviation``, from there with a width per column.
+
+        ``search(family, n_restarts)`` returns the logarithms of a family's parameters first.
+        """
+        theta = search(family, self.n_restarts_optimizer)
+        if deviation > 0:
+            best = replace(family, kernel=family.at(theta[: len(family.names)]))
+            family = best.by_column(prior, deviation)
+            theta = search(family, 0)
+        return family, theta
 
     def _make_kernel(self, gamma: Widths, density: Any = None) -> Kernel:
         """Return the kernel with, for what is free, the value that a search starts from.
@@ -166,7 +215,7 @@ class GaussianProcess(KernelMachine):
         start: FloatArray,
         bounds: FloatArray,
         n_samples: int,
-        n_restarts: int | None = None,
+        n_restarts: int = 0,
     ) -> FloatArray:
         if not len(start):
             return start
@@ -189,5 +238,4 @@ class GaussianProcess(KernelMachine):
         # Threads of BLAS pay for matrices of many rows; between those of Gram matrices they cost
         # more than they bring.
         with one_blas_thread() if n_samples <= _SMALL else nullcontext():
-            more = self.n_restarts_optimizer if n_restarts is None else n_restarts
-            return maximise(reported, start, bounds, more, self.random_state)
+            return maximise(reported, start, bounds, n_restarts, self.random_state)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.kernels.repair import check_psd
 from absentia.machines.averaging import machine_uncertainty
-from absentia.machines.base import TrainingData
+from absentia.machines.base import Training
 from absentia.machines.documentation import documented
-from absentia.machines.gaussian_process.evidence import Bounds, FactoredEvidence, RegressionSearch
+from absentia.machines.gaussian_process.evidence import Bounds, FactoredEvidence, RegressionEvidence
 from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.search.kernel_family import KernelFamily
@@ -34,7 +35,7 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.tables import FloatArray, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 
 @documented
@@ -141,18 +142,12 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     normalize_y: bool = True
     noise_bounds: Bounds = (1e-6, 10.0)
 
-    def _fit_data(
-        self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
-    ) -> Self:
-        rows, y, _, _ = data
-        n_samples = len(rows)
+    def _optimised(
+        self, training: Training, y: np.ndarray, family: KernelFamily, deviation: float
+    ) -> tuple[KernelFamily, FloatArray, Learned]:
         centre, spread = _normalisation(y, self.normalize_y)
-        targets = ((y - centre) / spread).reshape(n_samples, -1)
-        training = self._prepare(data, believed)
-        family = self._family(training)
-        deviation = self._resolved_width_prior(rows, y)
-        search = RegressionSearch(
-            self._search,
+        targets = ((y - centre) / spread).reshape(len(y), -1)
+        evidence = RegressionEvidence(
             training.beliefs,
             targets,
             scale=None if is_free(self.scale) else float(self.scale),
@@ -161,23 +156,39 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
             noise_bounds=bounds_of(self.noise_bounds),
             n_jobs=self.n_jobs,
         )
-        best = search.best(family, deviation)
-        found = best.evidence
+        some = evidence.of_some_rows()
+
+        def settled_search(family: KernelFamily, n_restarts: int) -> FloatArray:
+            return self._search(
+                partial(some.settled, family),
+                family.start,
+                family.bounds,
+                len(some.targets),
+                n_restarts,
+            )
+
+        prior = training.beliefs.prior
+        family, best = self._in_two_stages(settled_search, family, prior, deviation)
+        K, _, levels = some.spectrum(family, best)
+        theta = np.append(best, np.log([levels[name] for name in self._free_levels()]))
+        if some is not evidence:
+            start, bounds = evidence.joint_start(family, theta)
+            theta = self._search(partial(evidence.joint, family), start, bounds, len(y))
+            K = evidence.gram(family, theta)
+            levels |= evidence.levels_of(family, theta)
+        check_psd(K, family.kernel)  # before the evidence, which fails if this warns
+        found = FactoredEvidence.of(K, targets, **levels)
         solution = {
             "noise_": found.noise,
             "scale_": found.scale,
-            "hyperparameter_names_": [*best.family.names, *best.levels],
-            "theta_": np.append(best.logarithms, np.log(list(best.levels.values()))),
             "log_marginal_likelihood_value_": found.log_likelihood,
             "dual_coef_": found.weights,
             "L_": found.root,
             "targets_": targets,
             "_centre": centre,
             "_spread": spread,
-            "width_prior_": deviation,
         }
-        kernel = best.family.at(best.logarithms)
-        return self._keep(rows, replace(training, kernel=kernel), solution)
+        return family, theta, solution
 
     def predict(
         self,
@@ -312,17 +323,17 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         if theta is self.theta_ and not eval_gradient:
             return self.log_marginal_likelihood_value_, np.empty(0)
         by_name = dict(zip(self.hyperparameter_names_, np.exp(theta), strict=True))
-        scale, noise = by_name.pop("scale", self.scale_), by_name.pop("noise", self.noise_)
+        levels = {name: by_name.pop(name, getattr(self, f"{name}_")) for name in ("scale", "noise")}
         family = KernelFamily(self.kernel_, tuple(by_name), np.empty((len(by_name), 2)))
         logarithms = theta[: len(by_name)]
         K = family.at(logarithms)(self.beliefs_, n_jobs=self.n_jobs)
-        found = FactoredEvidence.of(K, self.targets_, scale, noise)
+        found = FactoredEvidence.of(K, self.targets_, **levels)
         if not eval_gradient:
             return found.log_likelihood, np.empty(0)
         by_kernel = family.gradient(
             logarithms, self.beliefs_, found.kernel_weights(), n_jobs=self.n_jobs
         )
-        free = [name in self.hyperparameter_names_ for name in ("scale", "noise")]
+        free = [name in self.hyperparameter_names_ for name in levels]
         return found.log_likelihood, np.append(by_kernel, found.by_levels()[free])
 
     def _explained(self, K: FloatArray) -> FloatArray:

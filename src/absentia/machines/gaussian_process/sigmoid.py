@@ -42,15 +42,7 @@ _GRID = np.linspace(-40.0, 40.0, 321)
 
 
 def average_sigmoid(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return ``E[1 / (1 + exp(-f))]`` for ``f ~ N(mean, variance)``, to 1e-12.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.gaussian_process.sigmoid import average_sigmoid
-    >>> average_sigmoid(np.array([0.0, 2.0]), np.array([9.0, 9.0])).round(4)
-    array([0.5   , 0.7174])
-    """
+    """Return ``E[1 / (1 + exp(-f))]`` for ``f ~ N(mean, variance)``, to 1e-12."""
     return np.exp(log_average_sigmoid(mean, variance))
 
 
@@ -150,16 +142,6 @@ def coupled_probabilities(
     """Return the probabilities of classes whose one-against-rest log-odds are Gaussian.
 
     All of shape (n_samples, n_classes); ``rest_exponent`` is ``s``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.gaussian_process.sigmoid import coupled_probabilities
-    >>> log_odds, known = np.log([[4.0, 1 / 9, 1 / 9]]), np.zeros((1, 3))
-    >>> coupled_probabilities(log_odds, known, 0.0).round(3)
-    array([[0.8, 0.1, 0.1]])
-    >>> coupled_probabilities(log_odds, known, 1.0).round(3)
-    array([[0.947, 0.026, 0.026]])
     """
     log_class, rest_gain = _log_scores(means, variances)
     probabilities: FloatArray = softmax(log_class + rest_exponent * rest_gain, axis=1)
@@ -180,11 +162,14 @@ def coupled_when_known(f: FloatArray, rest_exponent: float) -> FloatArray:
 def fitted_rest_exponent(means: FloatArray, variances: FloatArray, labels: IntArray) -> float:
     """Return the exponent in [0, 1] under which rows that were left out are most probable.
 
+    Zero for two classes, which have one column and probabilities that sum to one.
     ``means`` and ``variances``, (n_samples, n_classes), are those of the log-odds of the training
     rows by processes that have not seen their labels. The log loss of a softmax of scores that are
     linear in ``s`` is convex in ``s``, so that its minimum is where its slope
     ``sum_i sum_k p_ik g_ik - g_iy`` with ``g = -log(1 - P)`` changes its sign, or at an end.
     """
+    if means.shape[1] == 1:
+        return 0.0
     log_class, rest_gain = _log_scores(means, variances)
     of_label = np.take_along_axis(rest_gain, labels[:, None], axis=1)[:, 0]
 

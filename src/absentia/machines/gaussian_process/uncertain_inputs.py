@@ -131,7 +131,8 @@ def squared_function(
     coefficients = np.ascontiguousarray(coefficients)
     out = np.zeros((len(inputs), 1 + coefficients.shape[1]))
     weights, threads = inputs.weights(), n_threads(n_jobs)
-    for group, rows in _rows_by_group(inputs):
+    for group in np.unique(inputs.group_of_row):
+        rows = np.flatnonzero(inputs.group_of_row == group)
         covariances = inputs.covariances.dense(np.array([group]))[0]
         missing = np.diagonal(covariances, axis1=1, axis2=2).max(axis=0) > 0
         roots = covariance_roots(covariances[:, missing][:, :, missing])
@@ -152,8 +153,3 @@ def squared_function(
                 )
                 out[some] += weights[some, c, None] * sums
     return out[:, 0], out[:, 1:]
-
-
-def _rows_by_group(beliefs: Beliefs) -> list[tuple[int, IntArray]]:
-    groups = np.unique(beliefs.group_of_row)
-    return [(int(g), np.flatnonzero(beliefs.group_of_row == g)) for g in groups]
