@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoRegressor
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.search.gram_grid import GramGrid, GramPair, prepared_folds
+from absentia.machines.search.gram_grid import GramGrid, GramPair
 from absentia.machines.targets import Task, decided_classes
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from lab.data.sources import FittedSource, GramSource
@@ -148,10 +148,10 @@ def search_kernel(
         seen = seen_columns(X[train])
         return source.fit(_part(X, train, seen), _part(X, validation, seen))
 
-    folds = prepared_folds(prepare, splits)
+    folds = [prepare(*split) for split in splits]
     search = GramGrid(
         folds,
-        lambda f, pairs, C: _solved(pairs, y[splits[f][0]], task, C, grid, learner),
+        lambda f, pairs, Cs: [_solved(pairs, y[splits[f][0]], task, C, grid, learner) for C in Cs],
         lambda f, pairs, solved: _metric(
             grid.metric, y[splits[f][1]], solved.prediction, solved.decision
         ),
@@ -176,7 +176,7 @@ def search_kernel(
 
     out_of_fold = _assembled(
         [
-            (validation, search.solve(f, folds[f].at(gamma)(extra), C).decision)
+            (validation, search.solve(f, folds[f].at(gamma)(extra), [C])[0].decision)
             for f, (_, validation) in enumerate(splits)
         ],
         len(y),

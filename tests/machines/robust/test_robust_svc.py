@@ -319,8 +319,8 @@ def test_a_step_to_the_boundary_is_as_long_as_it_can_be():
             rng.standard_normal(6), rng.standard_normal((6, 4)), rng.standard_normal(6)
         )
         step = point.longest_step(direction)
-        assert point.plus(0.999 * step, direction).is_inside()
-        assert not point.plus(1.001 * step, direction).is_inside()
+        assert (point + 0.999 * step * direction).is_inside()
+        assert not (point + 1.001 * step * direction).is_inside()
 
 
 def test_scaling_maps_the_multiplier_to_the_slack():

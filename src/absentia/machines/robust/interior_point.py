@@ -56,12 +56,16 @@ class _Cones:
         tails = np.einsum("ij,ij->", self.tails, other.tails)
         return float(self.heads @ other.heads + tails + self.slacks @ other.slacks)
 
-    def plus(self, step: float, other: _Cones) -> _Cones:
+    def __add__(self, other: _Cones) -> _Cones:
         return _Cones(
-            self.heads + step * other.heads,
-            self.tails + step * other.tails,
-            self.slacks + step * other.slacks,
+            self.heads + other.heads, self.tails + other.tails, self.slacks + other.slacks
         )
+
+    def __rmul__(self, factor: float) -> _Cones:
+        return _Cones(factor * self.heads, factor * self.tails, factor * self.slacks)
+
+    def __sub__(self, other: _Cones) -> _Cones:
+        return self + -1.0 * other
 
     def norm(self) -> float:
         return float(np.sqrt(self.dot(self)))
@@ -264,7 +268,7 @@ def solve_interior(
     status, n_iter = SolverStatus.EXHAUSTED, 0
     for n_iter in range(max_iter + 1):
         residual_x = program.P(x) + q + program.G_transposed(z)
-        residual_z = program.G(x).plus(1.0, s).plus(-1.0, h)
+        residual_z = program.G(x) + s - h
         gap = s.dot(z)
         value = float(x @ program.P(x) / 2 + q @ x)
         dual = lower_bound(value + z.dot(residual_z) - gap, residual_x, x, n)
@@ -292,23 +296,22 @@ def solve_interior(
             status = SolverStatus.FAILED
             break
         scaled = scaling.times(z)
-        square = scaled.product(scaled)
         centre = gap / (3 * n)
-        target = _Cones(-square.heads, -square.tails, -square.slacks)
+        target = -1.0 * scaled.product(scaled)
         _, ds, dz = _direction(program, scaling, equations, scaled, residual_x, residual_z, target)
         step = min(1.0, s.longest_step(ds), z.longest_step(dz))
         sigma = (1 - step) ** 3
         second = scaling.times(ds, -1.0).product(scaling.times(dz))
-        target = target.plus(-1.0, second).plus(sigma * centre, identity)
+        target = target - second + sigma * centre * identity
         dx, ds, dz = _direction(program, scaling, equations, scaled, residual_x, residual_z, target)
         step = min(1.0, _STEP * min(s.longest_step(ds), z.longest_step(dz)))
         # Rounding can put a point on the boundary that exact arithmetic keeps inside.
-        while step > 1e-8 and not (s.plus(step, ds).is_inside() and z.plus(step, dz).is_inside()):
+        while step > 1e-8 and not ((s + step * ds).is_inside() and (z + step * dz).is_inside()):
             step *= 0.8
         if not step > 1e-8:
             status = SolverStatus.STALLED
             break
-        x, s, z = x + step * dx, s.plus(step, ds), z.plus(step, dz)
+        x, s, z = x + step * dx, s + step * ds, z + step * dz
     worst, x, dual = best
     allowed = _ALMOST * tol
     if status is not SolverStatus.EXHAUSTED:
@@ -343,18 +346,9 @@ def _direction(
 ) -> tuple[FloatArray, _Cones, _Cones]:
     """Return the Newton step towards ``scaled o (W dz + inv(W) ds) = target``."""
     wanted = scaling.times(scaled.divided(target))
-    right = _Cones(
-        -residual_z.heads - wanted.heads,
-        -residual_z.tails - wanted.tails,
-        -residual_z.slacks - wanted.slacks,
-    )
+    right = -1.0 * (residual_z + wanted)
     dx = equations.solve(-residual_x + program.G_transposed(scaling.inverse_square(right)))
-    dz = scaling.inverse_square(program.G(dx).plus(-1.0, right))
-    # From G dx + ds = -residual_z, which keeps the primal residual falling by the step exactly.
     moved = program.G(dx)
-    ds = _Cones(
-        -residual_z.heads - moved.heads,
-        -residual_z.tails - moved.tails,
-        -residual_z.slacks - moved.slacks,
-    )
-    return dx, ds, dz
+    dz = scaling.inverse_square(moved - right)
+    # From G dx + ds = -residual_z, which keeps the primal residual falling by the step exactly.
+    return dx, -1.0 * (residual_z + moved), dz

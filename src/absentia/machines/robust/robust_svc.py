@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.beliefs import Beliefs, ExplicitCovariances
 from absentia.densities.fit_density import believe
 from absentia.engine.solver_status import SolverStatus
-from absentia.engine.threads import n_threads
+from absentia.engine.threads import map_on_threads, n_threads
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import KernelLike
@@ -22,7 +22,7 @@ from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
-from absentia.machines.search.gram_grid import GramGrid, checked_splits, prepared_folds
+from absentia.machines.search.gram_grid import GramGrid, checked_splits
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
 from absentia.parameters import (
     COUNT,
@@ -280,12 +280,14 @@ class RobustSVC(ScoringClassifier, KernelMachine):
             counts = np.ones(len(test)) if weights is None else weights[test]
             return float(np.average(right, weights=counts)) if counts.any() else np.nan
 
+        def solve(f: int, fold: _Fold, taus: Sequence[float]) -> list[list[RobustSolution]]:
+            posed = fold.problem, fold.signs, fold.weights
+            return [self._solutions(*posed, float(tau)) for tau in taus]
+
         threads = 1 if self.verbose else n_threads(self.n_jobs)
         search = GramGrid(
-            prepared_folds(prepare, splits, threads),
-            lambda f, fold, tau: self._solutions(
-                fold.problem, fold.signs, fold.weights, float(tau)
-            ),
+            list(map_on_threads(lambda split: prepare(*split), splits, threads)),
+            solve,
             judge,
             candidates=self.taus,
             threads=threads,

@@ -1,18 +1,19 @@
-"""The one search on Gram matrices: of the ``*CV`` machines, of the robust one, of the experiments.
+"""Search of a grid on shared Gram matrices, for the ``*CV`` machines, the robust one and others.
 
 What is expensive is computed once. A fold is prepared once (its density fitted, its missing values
 imputed); a Gram matrix is computed once per fold and width; what multiplies a matrix (a mask
-kernel) is applied once per extra; and all candidates (penalties) are solved on that one matrix.
+kernel) is applied once per extra; and all candidates (penalties) are solved on that one matrix, in
+one call, so that a solver can start from the solution of the neighbouring candidate.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -31,19 +32,22 @@ from absentia.tables import FloatArray, IntArray
 
 _Grams = TypeVar("_Grams")
 _GramsOut = TypeVar("_GramsOut", covariant=True)
-_Fold = TypeVar("_Fold")
 _Model = TypeVar("_Model")
+
+#: Rows of training and held-out rows of one fold.
+Split = tuple[IntArray, IntArray]
+#: The Gram matrices of training rows with themselves, and of other rows with training rows.
+GramPair = tuple[FloatArray, FloatArray]
 
 
 class Fold(Protocol[_GramsOut]):
     """Training and held-out rows of one split, prepared so that only the kernel is left."""
 
     def at(self, width: Any) -> Callable[[Any], _GramsOut]:
-        """Compute matrices of one width; return what makes of them those of an extra."""
+        """Compute matrices of one width; return the function from an extra to its matrices."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(NamedTuple):
     """Scores and times of a search, arrays of shape (n_widths, n_extras, n_candidates, n_folds).
 
     The time of what several candidates share is divided among them.
@@ -58,14 +62,14 @@ class Scores:
 class GramGrid(Generic[_Grams, _Model]):
     """Folds, and functions that solve and score candidates on their matrices.
 
-    ``solve(fold_number, grams, candidate)`` returns a model of the training rows and
+    ``solve(fold_number, grams, candidates)`` returns a model of the training rows per candidate and
     ``judge(fold_number, grams, model)`` its score on the held-out rows. ``extras`` are tried on the
     matrices of one width, ``candidates`` on one matrix; ``threads`` share the folds and widths, and
     ``bar`` advances with each score.
     """
 
     folds: Sequence[Fold[_Grams]]
-    solve: Callable[[int, _Grams, Any], _Model]
+    solve: Callable[[int, _Grams, Sequence[Any]], list[_Model]]
     judge: Callable[[int, _Grams, _Model], float]
     extras: Sequence[Any] = (None,)
     candidates: Sequence[Any] = (None,)
@@ -74,7 +78,8 @@ class GramGrid(Generic[_Grams, _Model]):
 
     def scored(self, widths: Sequence[Any]) -> Scores:
         """Score all candidates with all extras at these widths, in all folds."""
-        shape = (len(widths), len(self.extras), len(self.candidates), len(self.folds))
+        n_extras, n_candidates = len(self.extras), len(self.candidates)
+        shape = (len(widths), n_extras, n_candidates, len(self.folds))
         scores = Scores(np.empty(shape), np.empty(shape), np.empty(shape))
         settings = get_config()  # scikit-learn keeps them by thread
 
@@ -83,19 +88,18 @@ class GramGrid(Generic[_Grams, _Model]):
             with config_context(**settings):
                 start = time.perf_counter()
                 grams_of = self.folds[f].at(widths[w])
-                shared = (time.perf_counter() - start) / (shape[1] * shape[2])
+                shared = (time.perf_counter() - start) / n_extras
                 for e, extra in enumerate(self.extras):
                     start = time.perf_counter()
                     grams = grams_of(extra)
-                    own = shared + (time.perf_counter() - start) / shape[2]
-                    for c, candidate in enumerate(self.candidates):
-                        start = time.perf_counter()
-                        model = self.solve(f, grams, candidate)
-                        solved = time.perf_counter()
+                    models = self.solve(f, grams, self.candidates)
+                    solved = time.perf_counter()
+                    for c, model in enumerate(models):
                         scores.values[w, e, c, f] = self.judge(f, grams, model)
-                        scores.fit_seconds[w, e, c, f] = own + solved - start
-                        scores.score_seconds[w, e, c, f] = time.perf_counter() - solved
                         self.bar.advance()
+                    judged = time.perf_counter()
+                    scores.fit_seconds[w, e, :, f] = (shared + solved - start) / n_candidates
+                    scores.score_seconds[w, e, :, f] = (judged - solved) / n_candidates
 
         places = product(range(len(widths)), range(len(self.folds)))
         with one_blas_thread() if self.threads > 1 else nullcontext():
@@ -104,9 +108,7 @@ class GramGrid(Generic[_Grams, _Model]):
         return scores
 
 
-def checked_splits(
-    cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool
-) -> list[tuple[IntArray, IntArray]]:
+def checked_splits(cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool) -> list[Split]:
     """Return training and held-out rows of each fold of a parameter ``cv``."""
     try:
         splitter = check_cv(cv, y, classifier=classifier)
@@ -118,19 +120,6 @@ def checked_splits(
         ) from error
     require(splits, f"cv gives no split of the rows, found {shown(cv)}: use cv=5.")
     return splits
-
-
-def prepared_folds(
-    prepare: Callable[[IntArray, IntArray], _Fold],
-    splits: Iterable[tuple[IntArray, IntArray]],
-    threads: int = 1,
-) -> list[_Fold]:
-    """Return ``prepare(train, held_out)`` of every split: the density of a fold, once."""
-    return list(map_on_threads(lambda split: prepare(*split), splits, threads))
-
-
-#: The Gram matrices of training rows with themselves, and of other rows with training rows.
-GramPair = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +140,7 @@ class BelievedFold:
     seconds: float = 0.0
 
     def at(self, width: Any) -> Callable[[dict[str, object]], GramPair]:
-        """Compute both matrices of one width; return what multiplies the mask kernel in."""
+        """Compute both matrices of one width; return the function that multiplies a mask kernel."""
         kernel = self.make_kernel(width).resolve(self.known.prior)
         K, K_new = kernel(self.known), kernel(self.new, self.known)
         if self.repaired and not kernel.positive_definite:

@@ -4,9 +4,7 @@ A grid search over a plain machine fits the density and computes the Gram matrix
 candidate and every fold. Here the density is fitted once per fold and once for the machine that is
 kept, and the grid is searched as :mod:`absentia.machines.search.gram_grid` does it. The scores are
 those of the plain search up to rounding: there the kernel of new rows is computed with the support
-vectors alone, here with all training rows, and a matrix of another size can round differently in
-the last bits. Scores that count rows, such as the accuracy, are the same unless a row lies on the
-boundary to that precision.
+vectors alone, here with all training rows.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from sklearn.model_selection import ParameterGrid
 
 from absentia.beliefs import Prior
 from absentia.densities.fit_density import believe
-from absentia.engine.threads import n_threads
+from absentia.engine.threads import map_on_threads, n_threads
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
@@ -47,8 +45,8 @@ from absentia.machines.search.gram_grid import (
     GramGrid,
     GramPair,
     Scores,
+    Split,
     checked_splits,
-    prepared_folds,
 )
 from absentia.machines.validation import check_matrix_size, warn_of_other_order
 from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
@@ -254,7 +252,7 @@ class GramSearch(KernelMachine):
         rows: MemoryRows,
         targets: Any,
         weights: FloatArray | None,
-        splits: list[tuple[IntArray, IntArray]],
+        splits: list[Split],
     ) -> Scores:
         """Return scores and times, each of shape (n_candidates, n_splits)."""
         score_weights = weights if _knows_weights(scorer) else None
@@ -282,15 +280,13 @@ class GramSearch(KernelMachine):
                 seconds=time.perf_counter() - start,
             )
 
-        def solve(f: int, grams: GramPair, candidate: Candidate) -> KernelMachine:
+        def solve(f: int, grams: GramPair, tried: Sequence[Candidate]) -> list[KernelMachine]:
             train, _ = splits[f]
-            model = copy(plain)  # not a clone: that would cost more than some of the solutions
-            for name, value in candidate.items():
-                setattr(model, name, value)
-            solution = model._solve(grams[0], targets[train], _some(weights, train))
-            for name, value in solution.items():
-                setattr(model, name, value)
-            return model
+            models = [copy(plain) for _ in tried]  # clones cost more than some of the solutions
+            for model, candidate in zip(models, tried, strict=True):
+                model.__dict__.update(candidate)
+                model.__dict__.update(model._solve(grams[0], targets[train], _some(weights, train)))
+            return models
 
         def judge(f: int, grams: GramPair, model: KernelMachine) -> float:
             _, test = splits[f]
@@ -299,7 +295,7 @@ class GramSearch(KernelMachine):
 
         n_scores = len(ParameterGrid(grid)) * len(splits)
         with progress_bar(n_scores, shown=self.progress, title=type(self).__name__) as bar:
-            folds = prepared_folds(prepare, splits, threads)
+            folds = list(map_on_threads(lambda split: prepare(*split), splits, threads))
             report("%s: %d densities fitted, one per fold", type(self).__name__, len(folds))
             search = GramGrid(
                 folds,
@@ -313,11 +309,8 @@ class GramSearch(KernelMachine):
             scores = search.scored(list(product(*(grid.get(name, [None]) for name in of_kernel))))
         density_seconds = np.array([fold.seconds for fold in folds]) * len(folds) / n_scores
         axes = [*of_kernel, "mask_weight", *sorted(solved_for)]
-        return Scores(
-            _in_grid_order(scores.values, axes, grid),
-            _in_grid_order(scores.fit_seconds + density_seconds, axes, grid),
-            _in_grid_order(scores.score_seconds, axes, grid),
-        )
+        scores = scores._replace(fit_seconds=scores.fit_seconds + density_seconds)
+        return Scores(*(_in_grid_order(values, axes, grid) for values in scores))
 
 
 def _in_grid_order(values: FloatArray, axes: list[str], grid: Grid) -> FloatArray:

@@ -26,17 +26,10 @@ _LEAST_DEVIATION = 1e-3
 class KernelFamily:
     """A kernel as a function of the logarithms of some of its parameters.
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Resolved; a search starts at its values of the free parameters.
-    names : tuple of str
-        The free parameters, by the names of ``kernel.set_params``; ``"gamma[0]"`` is the first
-        of one number per column.
-    bounds : ndarray of shape (n_parameters, 2)
-        Of the logarithms.
-    deviation : float, default=1.0
-        Of the normal prior on the logarithms of one number per column, around their mean.
+    ``kernel`` is resolved; a search starts at its values. ``names`` are the free parameters, by the
+    names of ``kernel.set_params``; ``"gamma[0]"`` is the first of one number per column.
+    ``bounds``, (n_parameters, 2), are those of the logarithms, and ``deviation`` is that of the
+    normal prior on the logarithms of one number per column, around their mean.
     """
 
     kernel: Kernel
@@ -74,7 +67,7 @@ class KernelFamily:
                     bounds[name] = min(low, start), max(high, start)
         if free_category_weight and prior.probabilities:
             for name in sorted(params):
-                if _is_category_weight(name) and isinstance(params[name], float):
+                if name.split("__")[-1] == "category_weight" and isinstance(params[name], float):
                     low, high = _WEIGHT_BOUNDS
                     bounds[name] = min(low, params[name] or low), max(high, params[name])
         if free_mask_weight:
@@ -214,10 +207,6 @@ class KernelFamily:
                 D -= K
                 D /= step
             yield D
-
-
-def _is_category_weight(name: str) -> bool:
-    return name.split("__")[-1] == "category_weight"
 
 
 def _place(name: str) -> tuple[str, int | None]:

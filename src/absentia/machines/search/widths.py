@@ -104,14 +104,6 @@ def leave_one_out_error(
     ``codes``, (n_samples, n_codes), are the targets as numbers; ``ridge`` is added to the diagonal.
     A row of larger weight is fitted more closely, and counts for more in the mean. The error is
     infinite if ``K + ridge I`` is not positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.search.widths import leave_one_out_error
-    >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
-    >>> leave_one_out_error(K, np.array([[1.0], [0.0]]), ridge=1.0)
-    0.53125
     """
     A = K.copy(order="F")
     A[np.diag_indices_from(A)] += ridge if sample_weight is None else ridge / sample_weight
@@ -130,16 +122,6 @@ def leave_one_out_gradient(
     """Return the leave-one-out error, and its derivatives by ``K`` and by ``log ridge``.
 
     The derivatives of an infinite error are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.search.widths import leave_one_out_gradient
-    >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
-    >>> error, by_kernel, _ = leave_one_out_gradient(K, np.array([[1.0], [0.0]]), ridge=1.0)
-    >>> error, by_kernel.round(3)
-    (0.53125, array([[-0.031,  0.   ],
-           [ 0.125,  0.   ]]))
     """
     n, n_codes = codes.shape
     counts = np.ones(n) if sample_weight is None else sample_weight
@@ -354,15 +336,6 @@ def recommended(losses: FloatArray, default: int, sample_weight: FloatArray | No
 
     ``losses`` has a row per candidate and a column per row that was left out. Clearly: by more than
     one standard error of the difference.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.search.widths import recommended
-    >>> recommended(np.array([[1.0, 1.1, 0.9, 1.0], [0.5, 0.6, 0.4, 0.6]]), default=0)
-    1
-    >>> recommended(np.array([[1.0, 1.1, 0.9, 1.0], [0.0, 2.5, 0.1, 1.3]]), default=0)
-    0
     """
     shares = np.ones(losses.shape[1]) if sample_weight is None else sample_weight
     shares = shares / shares.sum()
