@@ -8,6 +8,7 @@ processes.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -137,24 +138,9 @@ def classes_of(chunk: Chunk) -> Labels:
     return Labels(np.unique(np.asarray(y)[np.asarray(chunk.sample_weight) > 0]), every)
 
 
-@dataclass(frozen=True, eq=False)
-class Widths:
-    """The shape of targets without their number; the sum of equals is the same."""
-
-    widths: tuple[int, ...]
-
-    def __add__(self, other: Widths) -> Widths:
-        if self.widths != other.widths:
-            raise ValueError(
-                f"The targets of all chunks must have one shape, found {self.widths} and "
-                f"{other.widths}."
-            )
-        return self
-
-
-def widths_of(chunk: Chunk) -> Widths:
-    """Return the shape of a chunk's targets without their number."""
-    return Widths(tuple(np.shape(_targets_of(chunk))[1:]))
+def shapes_of(chunk: Chunk) -> Counter[tuple[int, ...]]:
+    """Return the shape of a chunk's targets without their number; a sum has those of all chunks."""
+    return Counter([np.shape(_targets_of(chunk))[1:]])
 
 
 def _targets_of(chunk: Chunk) -> np.ndarray:

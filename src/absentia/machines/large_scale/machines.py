@@ -24,7 +24,7 @@ from absentia.machines.large_scale.losses import (
     first_column,
     log_probabilities_of,
     probabilities_of,
-    widths_of,
+    shapes_of,
 )
 from absentia.machines.large_scale.summed_optimum import CodesOf
 from absentia.machines.targets import (
@@ -309,8 +309,12 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
         return self._map_scores(X, all_columns, len(self.intercept_))
 
     def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
-        widths = chunks.map_sum(widths_of).widths
-        return NumberCodes(widths[0] if widths else 1), {"_flat": not widths}
+        shape, *others = chunks.map_sum(shapes_of)
+        if others:
+            raise ValueError(
+                f"The targets of all chunks must have one shape, found {shape} and {others[0]}."
+            )
+        return NumberCodes(shape[0] if shape else 1), {"_flat": not shape}
 
     def _known_codes(self) -> NumberCodes:
         return NumberCodes(len(self.intercept_))

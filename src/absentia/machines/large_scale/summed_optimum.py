@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -118,13 +118,14 @@ def minimise_sum(
     if not total > 0:
         raise ValueError("There is nothing to learn from: no row has a positive weight.")
     pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
-    same = all(np.array_equal(H, penalty.hessians[0]) for H in penalty.hessians[1:])
-    if isinstance(loss, SquaredError):
-        return _solve_each(gram, penalty.hessians, cross + pull, same), 1
     bound = loss.curvature_bound
-    metrics = penalty.hessians[:1] if same else penalty.hessians
-    roots = [_root(bound * gram + H) for H in metrics]
-    start = _solve_each(bound * gram, penalty.hessians, bound * cross + pull, same)
+    # All scores share the Hessian of the penalty, except where it summarises earlier rows.
+    same = all(np.array_equal(H, penalty.hessians[0]) for H in penalty.hessians[1:])
+    hessians = penalty.hessians[:1] if same else penalty.hessians
+    roots = [cholesky(_lifted(bound * gram + H), lower=True) for H in hessians]
+    start = _backward(roots, _forward(roots, bound * cross + pull))
+    if isinstance(loss, SquaredError):
+        return start, 1
     unscale = np.sqrt(total)
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -136,9 +137,7 @@ def minimise_sum(
         inner = unscale * _forward(roots, gradient + slope) / total
         return (float(value) + extra) / total, inner.ravel()
 
-    begin = np.stack(
-        [roots[s if len(roots) > 1 else 0].T @ start[:, s] for s in range(start.shape[1])], axis=1
-    )
+    begin = _by_score(lambda root, b: root.T @ b, roots, start)
     outcome = minimise(objective, begin.ravel() / unscale, tol=tol, max_iter=max_iter)
     # A gradient at the last digits of its sum cannot be lowered, whatever the tolerance.
     if outcome.slope > max(tol, 1e-12):
@@ -195,25 +194,6 @@ def _curvature(
     return np.stack([(Z * column[:, None]).T @ Z for column in curvature.T])
 
 
-def _solve_each(
-    gram: FloatArray, hessians: FloatArray, right: FloatArray, same: bool
-) -> FloatArray:
-    """Solve ``(gram + H_s) b_s = right_s`` for each score."""
-    if same:
-        return _solve(gram + hessians[0], right)
-    return np.stack([_solve(gram + H, right[:, s]) for s, H in enumerate(hessians)], axis=1)
-
-
-def _solve(A: FloatArray, b: FloatArray) -> FloatArray:
-    solution: FloatArray = cho_solve(cho_factor(_lifted(A), lower=True), b)
-    return solution
-
-
-def _root(A: FloatArray) -> FloatArray:
-    root: FloatArray = cholesky(_lifted(A), lower=True)
-    return root
-
-
 def _lifted(A: FloatArray) -> FloatArray:
     """Add to the diagonal what rounding may have taken: features can depend on one another."""
     lift = len(A) * np.finfo(float).eps * np.trace(A) / len(A)
@@ -221,22 +201,23 @@ def _lifted(A: FloatArray) -> FloatArray:
     return lifted
 
 
+def _by_score(
+    function: Callable[[FloatArray, FloatArray], FloatArray], roots: list[FloatArray], B: FloatArray
+) -> FloatArray:
+    """Apply a function of a root and columns, with the root that all scores share or each's own."""
+    if len(roots) == 1:
+        return function(roots[0], B)
+    return np.stack([function(root, b) for root, b in zip(roots, B.T, strict=True)], axis=1)
+
+
 def _backward(roots: list[FloatArray], U: FloatArray) -> FloatArray:
     """Return coefficients from the well-conditioned variables, ``inv(R') u``."""
-    if len(roots) == 1:
-        return solve_triangular(roots[0], U, lower=True, trans="T")
-    columns = [
-        solve_triangular(root, U[:, s], lower=True, trans="T") for s, root in enumerate(roots)
-    ]
-    return np.stack(columns, axis=1)
+    return _by_score(lambda R, u: solve_triangular(R, u, lower=True, trans="T"), roots, U)
 
 
 def _forward(roots: list[FloatArray], G: FloatArray) -> FloatArray:
     """Return the gradient by the well-conditioned variables, ``inv(R) g``."""
-    if len(roots) == 1:
-        return solve_triangular(roots[0], G, lower=True)
-    columns = [solve_triangular(root, G[:, s], lower=True) for s, root in enumerate(roots)]
-    return np.stack(columns, axis=1)
+    return _by_score(lambda R, g: solve_triangular(R, g, lower=True), roots, G)
 
 
 @dataclass(frozen=True, eq=False)
