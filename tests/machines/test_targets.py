@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import absentia
 from absentia import Chunks, KernelRidge
+from absentia.machines.targets import balanced_weights, class_signs, weights_of_present
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -109,3 +110,12 @@ def test_windows_that_overlap_have_no_order():
     y = pd.Series(np.arange(12.0), index=windows[::-1])
     with pytest.warns(UserWarning, match="in another order"):
         KernelRidge().fit(X, y)
+
+
+def test_classes_as_signs_and_balanced_weights():
+    classes, signs = class_signs(["no", "yes", "no"])
+    assert classes.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(signs, [[-1.0], [1.0], [-1.0]])
+    balanced = balanced_weights(["a", "b", "b", "b"], np.array([1.0, 1.0, 2.0, 0.0]))
+    np.testing.assert_allclose(balanced, [2.0, 2 / 3, 2 / 3, 2 / 3])
+    assert weights_of_present({"a": 2.0, "b": 0.0}, np.array(["a", "c"])) == {"a": 2.0}

@@ -194,6 +194,10 @@ class KernelMachine(ShowsColumns):
         """Return further parameters of the kernel, by name."""
         return {}
 
+    def _params(self, *names: str) -> dict[str, Any]:
+        """Return parameters by name, for an estimator that takes the same ones."""
+        return {name: getattr(self, name) for name in names}
+
     def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray | None:
         """Return which training rows prediction needs (support vectors); None means all."""
         return None
@@ -228,7 +232,8 @@ class KernelMachine(ShowsColumns):
         else:
             training = self._prepare(data, believed)
             K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
-            check_psd(K, training.kernel)
+            if not training.kernel.positive_definite:
+                check_psd(K, training.kernel)
         return self._keep(data.rows, training, self._solve(K, data.y, data.weights))
 
     def _prepare(

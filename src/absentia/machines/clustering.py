@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Self
 
 import numpy as np
@@ -126,7 +126,7 @@ class SpectralClustering(_Clustering):
             self.n_clusters,
             affinity="precomputed",
             random_state=self.random_state,
-            **{name: getattr(self, name) for name in names},
+            **self._params(*names),
         )
         # As many clusters as rows take all eigenvectors, hence a dense solver, as it should be.
         with hidden_warnings("k >= N for N", RuntimeWarning):
@@ -215,14 +215,7 @@ class KernelKMeans(_Clustering):
         self._check_enough_rows(K)
         rng = check_random_state(self.random_state)
         runs = [_lloyd(K, int(self.n_clusters), self.max_iter, rng) for _ in range(self.n_init)]
-        best = min(runs, key=lambda run: run.inertia)
-        return {
-            "labels_": best.labels,
-            "inertia_": best.inertia,
-            "memberships_": best.memberships,
-            "spreads_": best.spreads,
-            "n_iter_": best.n_iter,
-        }
+        return min(runs, key=lambda run: run["inertia_"])
 
 
 @documented
@@ -350,17 +343,8 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    labels: IntArray
-    memberships: FloatArray
-    spreads: FloatArray
-    inertia: float
-    n_iter: int
-
-
-def _lloyd(K: FloatArray, n_clusters: int, max_iter: int, rng: np.random.RandomState) -> _Run:
-    """Move rows to the nearest mean until none moves."""
+def _lloyd(K: FloatArray, n_clusters: int, max_iter: int, rng: np.random.RandomState) -> Learned:
+    """Move rows to the nearest mean until none moves; return the fitted attributes of the run."""
     diagonal = np.diagonal(K)
     seeds = _plus_plus(K, n_clusters, rng)
     labels = (diagonal[seeds] - 2 * K[:, seeds]).argmin(axis=1)
@@ -370,7 +354,13 @@ def _lloyd(K: FloatArray, n_clusters: int, max_iter: int, rng: np.random.RandomS
         moving, labels, n_iter = not np.array_equal(moved, labels), moved, n_iter + 1
     memberships, spreads, distances = _distances(K, labels, n_clusters)
     inertia = float(np.maximum(distances[np.arange(len(K)), labels], 0.0).sum())
-    return _Run(labels, memberships, spreads, inertia, n_iter)
+    return {
+        "labels_": labels,
+        "inertia_": inertia,
+        "memberships_": memberships,
+        "spreads_": spreads,
+        "n_iter_": n_iter,
+    }
 
 
 def _distances(

@@ -44,14 +44,9 @@ TILE_ROWS = 256
 
 @dataclass(frozen=True, eq=False)
 class CentredGram:
-    """A Gram matrix, and what was taken off it.
+    """A Gram matrix and the numbers subtracted from its rows and columns, (n_samples,) or None.
 
-    Attributes
-    ----------
-    taken_off : ndarray of shape (n_samples,) or None
-        What was taken off rows and columns; None where the matrix was left as it is.
-    constant : bool
-        Whether the entries were the same up to rounding; all are zero then.
+    The entries of a ``constant`` matrix were the same up to rounding; all are zero then.
     """
 
     values: FloatArray

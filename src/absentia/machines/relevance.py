@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from absentia.beliefs import Prior
-from absentia.kernels.base import Kernel
 from absentia.kernels.category import shares_that_differ
 from absentia.parameters import COUNT
 from absentia.pictures import FAINT, INK, MODEL, pyplot, tidy
 from absentia.tables import FloatArray, plan_of
-from absentia.tables.column_plan import ColumnPlan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,38 +18,25 @@ if TYPE_CHECKING:
 
 
 def relevance_of(machine: KernelMachine) -> FloatArray:
-    """Return the relevance of each column; AttributeError for one width for all columns."""
-    found, beliefs = None, machine.beliefs_
-    if beliefs is not None:
-        n_columns, plan = machine.n_features_in_, plan_of(machine)
-        found = column_relevance(machine.kernel_, beliefs.prior, machine.density_, n_columns, plan)
-    if found is None:
+    """Return each column's share of the expected squared distance between two rows of the table.
+
+    ``2 gamma_j var_j`` for a number and ``w_j P(different)`` for a category, divided by their sum.
+    A column of words that became indicators has the sum of theirs; columns that were left out, or
+    that no training row has, have none. AttributeError unless the kernel has a width per column.
+    """
+    kernel, beliefs, density = machine.kernel_, machine.beliefs_, cast("Any", machine.density_)
+    params = kernel.get_params(deep=True)
+    paths = [name for name in params if name.split("__")[-1] == "gamma" and np.ndim(params[name])]
+    if beliefs is None or not paths:
         raise AttributeError(
             f"This {type(machine).__name__} has one width for all columns, so that no column is "
             "more relevant than another. Fit it with gamma='loo-ard' (Gaussian processes: "
             "gamma='ard') and a width_prior above zero, or with one gamma per column."
         )
-    return found
-
-
-def column_relevance(
-    kernel: Kernel, prior: Prior, density: BaseEstimator, n_columns: int, plan: ColumnPlan | None
-) -> FloatArray | None:
-    """Return each column's share of the expected squared distance between two rows of the table.
-
-    ``2 gamma_j var_j`` for a number and ``w_j P(different)`` for a category, divided by their sum.
-    A column of words that became indicators has the sum of theirs; columns that were left out, or
-    that no training row has, have none. None is returned unless the kernel has a width per column.
-    ``density`` is None if training rows came as beliefs, ``plan`` if the user's table has no
-    columns of words.
-    """
-    params = kernel.get_params(deep=True)
-    paths = [name for name, value in params.items() if _is_widths(name, value)]
-    if not paths:
-        return None
+    prior, plan = beliefs.prior, plan_of(machine)
     widths = np.sum([params[name] for name in paths], axis=0)
     numbers = 2 * widths * np.diagonal(prior.covariance())
-    behind: FloatArray = np.zeros(n_columns if plan is None else len(plan.labels))
+    behind: FloatArray = np.zeros(machine.n_features_in_ if plan is None else len(plan.labels))
     kept = getattr(density, "columns_", None)
     if prior.probabilities:
         path = paths[0].removesuffix("gamma")
@@ -74,10 +57,6 @@ def column_relevance(
         behind = np.asarray(np.bincount(owner, behind, len(counts)), dtype=np.float64)
     total = behind.sum()
     return behind / total if total > 0 else behind
-
-
-def _is_widths(name: str, value: Any) -> bool:
-    return name.split("__")[-1] == "gamma" and np.ndim(value) == 1
 
 
 def draw_relevance(machine: KernelMachine, max_columns: int) -> Figure:

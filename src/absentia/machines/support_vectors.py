@@ -102,7 +102,7 @@ class SupportVectorMachine(KernelMachine):
 
     def _solver_parameters(self, *names: str) -> dict[str, object]:
         shared = ("shrinking", "tol", "cache_size", "verbose", "max_iter")
-        return {"kernel": "precomputed"} | {name: getattr(self, name) for name in names + shared}
+        return {"kernel": "precomputed"} | self._params(*names, *shared)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -117,14 +117,8 @@ class ClassCodes:
     """Class labels as columns of +1 and -1; a value that can be sent to other processes.
 
     Two classes make one column, in which the second class is +1, as in scikit-learn; more classes
-    make one column each, in which the class is +1 and all others are -1.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    weightless : ndarray or None
-        Labels of rows that all have weight zero; their codes do not matter.
+    make one column each, in which the class is +1 and all others are -1. ``classes`` are sorted;
+    the codes of ``weightless`` labels, whose rows all have weight zero, do not matter.
     """
 
     classes: np.ndarray
@@ -154,16 +148,7 @@ class ClassCodes:
 def class_signs(
     y: ArrayLike, sample_weight: FloatArray | None = None
 ) -> tuple[np.ndarray, FloatArray]:
-    """Return the classes with rows of positive weight, and their columns of +1 and -1.
-
-    Examples
-    --------
-    >>> from absentia.machines.targets import class_signs
-    >>> class_signs(["no", "yes", "no"])
-    (array(['no', 'yes'], dtype='<U3'), array([[-1.],
-           [ 1.],
-           [-1.]]))
-    """
+    """Return the classes with rows of positive weight, and their columns of +1 and -1."""
     every, labels = np.unique(y), np.asarray(y)
     classes = every if sample_weight is None else np.unique(labels[sample_weight > 0])
     return classes, ClassCodes(classes, np.setdiff1d(every, classes))(y)
@@ -183,13 +168,6 @@ def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
 
     The total weight over the number of classes and the weight of the row's class, so that a row of
     weight two counts as two rows; rows, and whole classes, of no weight count as absent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.targets import balanced_weights
-    >>> balanced_weights(["a", "b", "b", "b"], np.array([1.0, 1.0, 2.0, 0.0])).round(3)
-    array([2.   , 0.667, 0.667, 0.667])
     """
     _, codes = np.unique(y, return_inverse=True)
     totals = np.bincount(codes, sample_weight)
@@ -200,15 +178,7 @@ def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
 
 
 def weights_of_present(class_weight: Any, y: np.ndarray) -> Any:
-    """Return a ``class_weight`` without the classes that are not in ``y``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.targets import weights_of_present
-    >>> weights_of_present({"a": 2.0, "b": 0.0}, np.array(["a", "c"]))
-    {'a': 2.0}
-    """
+    """Return a ``class_weight`` without the classes that are not in ``y``."""
     if not isinstance(class_weight, dict):
         return class_weight
     present = set(y.tolist())

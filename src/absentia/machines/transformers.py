@@ -285,21 +285,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
-        theirs = sklearn.decomposition.KernelPCA(
-            kernel="precomputed",
-            **{
-                name: _plain(getattr(self, name))
-                for name in (
-                    "n_components",
-                    "eigen_solver",
-                    "tol",
-                    "max_iter",
-                    "iterated_power",
-                    "remove_zero_eig",
-                    "random_state",
-                )
-            },
-        ).fit(K)
+        shared = self._params("n_components", "eigen_solver", "tol", "max_iter", "iterated_power")
+        shared |= self._params("remove_zero_eig", "random_state")
+        # scikit-learn multiplies an integer of NumPy by ten.
+        shared = {k: int(v) if isinstance(v, np.integer) else v for k, v in shared.items()}
+        theirs = sklearn.decomposition.KernelPCA(kernel="precomputed", **shared).fit(K)
         return {
             "eigenvalues_": theirs.eigenvalues_,
             "eigenvectors_": theirs.eigenvectors_,
@@ -321,8 +311,3 @@ def _check_compares_components(kernel: Kernel) -> None:
             f"parameters ({', '.join(names)}) belong to the columns of the rows. Use one gamma and "
             "the Euclidean metric, one mask weight for all columns, and no centre."
         )
-
-
-def _plain(value: object) -> object:
-    """Return an integer of NumPy as one of Python: scikit-learn multiplies it by ten."""
-    return int(value) if isinstance(value, np.integer) else value

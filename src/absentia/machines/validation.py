@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_consistent_length
 from absentia.tables import (
     BoolArray,
     FloatArray,
-    IntArray,
     MemoryRows,
     Table,
     TableLike,
@@ -100,16 +99,7 @@ def checked_numbers(
 
 
 def check_numbers(y: Any) -> None:
-    """Raise ValueError for targets that are not numbers: dates, durations and text.
-
-    Examples
-    --------
-    >>> from absentia.machines.validation import check_numbers
-    >>> check_numbers(["1.5", "2,5"])
-    Traceback (most recent call last):
-    ValueError: y holds text such as '2,5', but a regressor learns numbers: convert it with float
-    (decimal commas replaced by points), or use a classifier if each word is a class.
-    """
+    """Raise ValueError for targets that are not numbers: dates, durations and text."""
     values = np.asarray(y)
     kind = _kind_of_time(values)
     if kind:
@@ -154,7 +144,7 @@ def _check_few_dates(y: Any) -> None:
 
 
 def _kind_of_time(values: np.ndarray) -> str:
-    """Return "date" or "duration" for targets of that kind, else an empty string."""
+    """Return ``"date"`` or ``"duration"`` for targets of that kind, else an empty string."""
     if values.dtype.kind in "mM":
         return "date" if values.dtype.kind == "M" else "duration"
     for value in values.flat if values.dtype.kind == "O" else ():
@@ -260,11 +250,6 @@ def check_matrix_size(X: TableLike, machine: str) -> None:
 
     Half, because solvers work on a copy. An allocation of 80 gigabytes often succeeds, and the
     process is killed once it is written to; so this is checked before the rows are read.
-
-    Examples
-    --------
-    >>> from absentia.machines.validation import check_matrix_size
-    >>> check_matrix_size([[1.0], [2.0]], "SVC")
     """
     shape = getattr(X, "shape", None)
     n_rows = shape[0] if shape else len(X) if isinstance(X, list | tuple | MemoryRows) else 0
@@ -286,26 +271,6 @@ def check_matrix_size(X: TableLike, machine: str) -> None:
     )
 
 
-def never_missing_before(missing_rates: FloatArray, mask: BoolArray) -> IntArray:
-    """Return the columns that some new row misses and no training row did, in ascending order.
-
-    Parameters
-    ----------
-    missing_rates : ndarray of shape (n_features,)
-        Share of the training rows that missed each column.
-    mask : ndarray of bool, shape (n_new, n_features)
-        True where a new row misses a value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.machines.validation import never_missing_before
-    >>> never_missing_before(np.array([0.0, 0.2, 0.0]), np.array([[True, True, False]]))
-    array([0])
-    """
-    return np.flatnonzero((missing_rates == 0) & mask.any(axis=0))
-
-
 def check_shift(
     policy: str, missing_rates: FloatArray, mask: BoolArray, names: Sequence[str]
 ) -> None:
@@ -316,7 +281,7 @@ def check_shift(
     """
     if policy == "ignore":
         return
-    new = never_missing_before(missing_rates, mask)
+    new = np.flatnonzero((missing_rates == 0) & mask.any(axis=0))
     if not len(new):
         return
     rates = mask.mean(axis=0)
