@@ -21,7 +21,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtr
 
 from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.completion import truncated_quantiles
+from absentia.beliefs.completion import marginals, truncated_quantiles
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.stored import frozen
 
@@ -35,18 +35,10 @@ _REACH = 5.0
 class BeliefColumn:
     """Position of one of the user's columns in the table and in beliefs.
 
-    Attributes
-    ----------
-    name : str
-    places : tuple of int
-        Its columns in the table; none for a column that is left out.
-    numbers : tuple of int
-        The same columns among the numbers of a belief; none for codes, and for a column that the
-        density does not know.
-    category : int or None
-        Which column of categories of a belief it is, for codes.
-    options : ndarray of shape (n_options, len(places)), or None
-        What the table holds for each of its categories; None for a number.
+    Its columns in the table are ``places``, none where it is left out. Among the numbers of a
+    belief these are ``numbers``, none for codes and for a column that the density does not know;
+    ``category`` is its place among the columns of codes. ``options`` of shape (n_options,
+    len(places)) are what the table holds for each category, None for a number.
     """
 
     name: str
@@ -62,13 +54,7 @@ class BeliefColumn:
 
 
 def number_columns(names: Sequence[str]) -> tuple[BeliefColumn, ...]:
-    """Return the columns of a table of numbers, all of which the beliefs are about.
-
-    Examples
-    --------
-    >>> [column.places for column in number_columns(["a", "b"])]
-    [(0,), (1,)]
-    """
+    """Return the columns of a table of numbers, all of which the beliefs are about."""
     return tuple(BeliefColumn(str(name), (j,), (j,)) for j, name in enumerate(names))
 
 
@@ -110,16 +96,9 @@ def option_probabilities(beliefs: Beliefs, column: BeliefColumn) -> FloatArray:
 class ColumnTrials:
     """Rows of a table, each with one of the user's missing cells filled in by each of its points.
 
-    Attributes
-    ----------
-    row, column : ndarray of int, shape (n_cells,)
-        The cells that are tried: which row, which column of the user.
-    counts : ndarray of int, shape (n_cells,)
-        How many points each cell has.
-    weights : ndarray of shape (n_trials,)
-        Of the points; those of a cell sum to one.
-    table : Table of n_trials rows
-        The trial rows, NaN where values are still missing; those of a cell one after the other.
+    ``row`` and ``column`` of shape (n_cells,) say which cells are tried, ``counts`` how many points
+    each has. ``weights`` of the points sum to one for each cell. ``table`` has the trial rows,
+    those of a cell one after the other, NaN where values are still missing.
     """
 
     row: IntArray
@@ -229,21 +208,9 @@ def _nodes(
     are in the units of the table.
     """
     standard, share = rule
-    centres, deviations = column_moments(beliefs, row, number)
+    weights, centres, deviations = marginals(beliefs, row, number)
     points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
-    weights = beliefs.weights()[row][:, :, None] * share
-    return points.reshape(len(row), -1), weights.reshape(len(row), -1)
-
-
-def column_moments(
-    beliefs: Beliefs, row: IntArray, number: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return means and deviations of a number of each of some rows, (n_rows, n_components)."""
-    component = np.arange(beliefs.n_components)
-    variances = beliefs.covariances.diagonals()
-    spread = variances[beliefs.group_of_row[row, None], component, number[:, None]]
-    centres = beliefs.means[row[:, None], component, number[:, None]]
-    return centres, np.sqrt(np.maximum(spread, 0.0))
+    return points.reshape(len(row), -1), (weights[:, :, None] * share).reshape(len(row), -1)
 
 
 def _of_table(beliefs: Beliefs, number: IntArray, points: FloatArray) -> FloatArray:
@@ -278,7 +245,7 @@ def _truncated_nodes(
         for j in np.unique(number):
             curve, of = beliefs.margins.curves[j], number == j
             lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
-    centres, deviations = column_moments(unlimited, row, number)
+    _, centres, deviations = marginals(unlimited, row, number)
     points = truncated_quantiles(centres, deviations, ndtr(standard), lower, upper)
     points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
     weights = beliefs.weights()[row][:, :, None] * share

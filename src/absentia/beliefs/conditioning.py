@@ -1,4 +1,4 @@
-"""Rows in the order that compiled code expects: by pattern, the smaller side first."""
+"""Conditioning: rows grouped by pattern, the smaller side of each factored once."""
 
 from __future__ import annotations
 
@@ -25,19 +25,9 @@ from absentia.tables.stored import assume_valid
 class GroupedRows:
     """Some rows of a table, sorted by pattern, that are conditioned in one compiled call.
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (n_rows,)
-        Where they stand in the table.
-    starts : ndarray of int, shape (n_patterns + 1,)
-        Pattern ``p`` of the batch has the rows ``rows[starts[p]:starts[p + 1]]``.
-    members : ndarray of int, shape (n_patterns, most)
-        The columns of the principal submatrix to factor, see ``members_are_missing``.
-    sizes : ndarray of int, shape (n_patterns,)
-        How many of ``members`` count.
-    members_are_missing : bool
-        True: the members are the missing columns, and the submatrix is one of the precision.
-        False: they are the observed ones, and it is one of the covariance.
+    Pattern ``p`` has the rows ``rows[starts[p]:starts[p + 1]]``. The columns of the principal
+    submatrix to factor are the first ``sizes[p]`` of ``members[p]``: the missing ones, of the
+    precision, where ``members_are_missing``, else the observed ones, of the covariance.
     """
 
     rows: IntArray
@@ -129,15 +119,10 @@ _ENOUGH_TO_REFINE = 1e6
 class RowsGiven:
     """The rows of a batch under one Gaussian, given what was observed of them.
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_rows, n_features)
-        On the missing side the completed row less the mean, ``y``; on the observed side
-        ``w = inv(S[O,O]) (x - mean)[O]`` with zeros elsewhere, from which ``y = S w``.
-    log_densities : ndarray of shape (n_rows,)
-        ``log N(x[O] | mean[O], S[O,O])``; NaN where ``S[O,O]`` is not positive definite.
-    inverses : ndarray of shape (n_patterns, most, most)
-        Of the submatrices of the batch's patterns.
+    On the missing side ``vectors`` (n_rows, d) are the completed rows less the mean, ``y``; on the
+    observed side ``w = inv(S[O,O]) (x - mean)[O]`` with zeros elsewhere, from which ``y = S w``.
+    ``log_densities`` are ``log N(x[O] | mean[O], S[O,O])``, NaN where ``S[O,O]`` is not positive
+    definite, and ``inverses`` those of the submatrices of the batch's patterns.
     """
 
     vectors: FloatArray
@@ -145,13 +130,7 @@ class RowsGiven:
     inverses: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        batch: GroupedRows,
-        X: FloatArray,
-        prior: Prior,
-        component: int,
-    ) -> RowsGiven:
+    def of(cls, batch: GroupedRows, X: FloatArray, prior: Prior, component: int) -> RowsGiven:
         """Condition one component of a prior on what was observed of the rows ``X`` of a batch.
 
         Eight patterns are inverted at once, unless the prior is so badly conditioned that one of
@@ -228,25 +207,12 @@ def condition(
     For a row that has ``O`` and misses ``L``, component by component: the mean on ``L`` is
     ``m[L] + S[L,O] inv(S[O,O]) (x[O] - m[O])``, the log-weight is that of the component plus
     ``log N(x[O] | m[O], S[O,O])``, normalised over components: Eq. (2) of [Williams2005]_. Each
-    pattern is factored once, on its smaller side; the rest is one product of matrices.
+    pattern is factored once, on its smaller side; the rest is one product of matrices. The
+    log-weight gains ``log p(category | component)`` of each category that was observed.
 
-    Parameters
-    ----------
-    prior : Prior
-    X : ndarray of shape (n_samples, n_features)
-    names : sequence of str, optional
-        What to call the columns where a value is refused.
-    patterns : Patterns, optional
-        The missing patterns of ``X``, where they are known.
-    codes : ndarray of int, shape (n_samples, n_category_columns), optional
-        The categories of the rows, -1 where missing. The log-weight of a component gains
-        ``log p(category | component)`` of each category that was observed.
-
-    Returns
-    -------
-    beliefs : Beliefs
-    log_likelihoods : ndarray of shape (n_samples,)
-        ``log p(x[O])`` of each row; zero for a row with nothing observed.
+    ``names`` are for messages; ``patterns`` are those of ``X``, where known; ``codes`` are -1 where
+    a category is missing. Returns the beliefs and ``log p(x[O])`` of each row, zero for a row with
+    nothing observed.
     """
     _check_reach(prior, X, names)
     patterns = _patterns_of(X, patterns)

@@ -34,18 +34,23 @@ class CovarianceTable(Stored):
 
     @property
     @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of groups of rows, of Gaussians per group, and of columns."""
+
+    @property
     def n_groups(self) -> int:
         """The number of groups of rows that share their covariances."""
+        return self.shape[0]
 
     @property
-    @abstractmethod
     def n_components(self) -> int:
         """The number of Gaussians per group."""
+        return self.shape[1]
 
     @property
-    @abstractmethod
     def n_features(self) -> int:
         """The number of columns."""
+        return self.shape[2]
 
     @abstractmethod
     def dense(
@@ -78,15 +83,7 @@ class CovarianceTable(Stored):
     def of_rows(
         self, group_of_row: IntArray, patterns: Patterns
     ) -> tuple[CovarianceTable, IntArray]:
-        """Return the table that some rows need, and their groups in it.
-
-        Parameters
-        ----------
-        group_of_row : ndarray of int
-            The groups of these rows in this table.
-        patterns : Patterns
-            Of these rows.
-        """
+        """Return the table that some rows need, given their groups here, and their groups in it."""
         kept, groups = np.unique(group_of_row, return_inverse=True)
         return self.select(kept), groups
 
@@ -109,13 +106,7 @@ class ConditionalCovariances(CovarianceTable):
 
     For a pattern that misses ``L`` and has ``O`` the covariance is zero outside ``L x L``, where
     it is ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L] = inv(inv(S)[L,L])``: Eq. (4)-(5) of [Smieja2018]_,
-    Eq. (2) of [Williams2005]_.
-
-    Attributes
-    ----------
-    prior : Prior
-    masks : ndarray of bool, shape (n_groups, n_features)
-        True where a value is missing.
+    Eq. (2) of [Williams2005]_. ``masks`` of shape (n_groups, n_features) are True where missing.
     """
 
     prior: Prior
@@ -138,19 +129,9 @@ class ConditionalCovariances(CovarianceTable):
             raise ValueError("ConditionalCovariances must have the patterns of the beliefs.")
 
     @property
-    def n_groups(self) -> int:
-        """The number of patterns."""
-        return len(self.masks)
-
-    @property
-    def n_components(self) -> int:
-        """The number of components of the prior."""
-        return self.prior.n_components
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return self.prior.n_features
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of patterns, components and columns."""
+        return len(self.masks), self.prior.n_components, self.prior.n_features
 
     def dense(
         self, groups: IntArray | slice = slice(None), n_together: int | None = None
@@ -206,12 +187,7 @@ class ConditionalCovariances(CovarianceTable):
 
 @dataclass(frozen=True, eq=False)
 class ExplicitCovariances(CovarianceTable):
-    """Explicit covariances: measurement error, or beliefs after an affine map.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_groups, n_components, n_features, n_features)
-    """
+    """Explicit matrices (n_groups, k, d, d): measurement error, or beliefs after an affine map."""
 
     values: FloatArray
 
@@ -222,19 +198,10 @@ class ExplicitCovariances(CovarianceTable):
         self._require_finite("values")
 
     @property
-    def n_groups(self) -> int:
-        """The number of groups."""
-        return len(self.values)
-
-    @property
-    def n_components(self) -> int:
-        """The number of components."""
-        return int(self.values.shape[1])
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return int(self.values.shape[2])
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of groups, components and columns."""
+        n_groups, k, d, _ = self.values.shape
+        return n_groups, k, d
 
     def dense(
         self, groups: IntArray | slice = slice(None), n_together: int | None = None

@@ -48,18 +48,7 @@ _REACH = 3.5  # standard deviations that a panel shows to both sides
 def mixture_density(
     points: FloatArray, weights: FloatArray, means: FloatArray, variances: FloatArray
 ) -> FloatArray:
-    """Return the density of a mixture of Gaussians of one variable.
-
-    ``sum_c weights[c] N(x | means[c], variances[c])`` at each point ``x``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.beliefs.display import mixture_density
-    >>> one = np.ones(1)
-    >>> mixture_density(np.zeros(1), one, 0 * one, one).round(4)
-    array([0.3989])
-    """
+    """Return ``sum_c weights[c] N(x | means[c], variances[c])`` at each point ``x``."""
     spread = np.maximum(variances, np.finfo(float).tiny)
     offsets = (points[:, None] - means) ** 2 / spread
     bumps = np.exp(-0.5 * offsets) / np.sqrt(2 * np.pi * spread)
@@ -81,8 +70,9 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
         _draw_categories(axes, one, k)
     weights, means, prior = one.weights()[0], one.means[0], one.prior
     for j, axes in zip(shown, panels, strict=False):
-        points = _points(prior, j)
-        before = mixture_density(points, prior.weights, prior.means[:, j], _variances(prior, j))
+        centres, spreads = prior.means[:, j], prior.variances[:, j]
+        points = _around(centres, spreads)
+        before = mixture_density(points, prior.weights, centres, spreads)
         axes.fill_between(points, before, color=FAINT, alpha=0.5, linewidth=0)
         _title(axes, one.labels[j])
         if j in uncertain:
@@ -99,9 +89,8 @@ def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:
             axes.set_xlabel(f"{means[0, j]:.4g}", color=KNOWN)
     left_out = one.n_features - len(shown)
     more = f"; {left_out} known columns not shown" if left_out else ""
-    _heading(
-        figure, f"row {row}: points are known values, curves are beliefs, grey is any row{more}"
-    )
+    title = f"row {row}: points are known values, curves are beliefs, grey is any row{more}"
+    figure.suptitle(title, color=INK, fontsize="small")
     return figure
 
 
@@ -121,30 +110,20 @@ def draw_prior(prior: Prior, labels: Sequence[str], max_columns: int) -> Figure:
     shown = min(prior.n_features, max_columns)
     figure, panels = grid_of_panels(shown)
     for j, axes in enumerate(panels):
-        points, variances = _points(prior, j), _variances(prior, j)
-        parts = range(prior.n_components)
-        whole = mixture_density(points, prior.weights, prior.means[:, j], variances)
+        weights, means, variances = prior.weights, prior.means[:, j], prior.variances[:, j]
+        points = _around(means, variances)
+        whole = mixture_density(points, weights, means, variances)
         axes.fill_between(points, whole, color=FAINT, alpha=0.6, linewidth=0)
         axes.plot(points, whole, color=KNOWN, linewidth=1.4)
-        for c in parts if prior.n_components > 1 else ():
-            part = mixture_density(
-                points, prior.weights[c : c + 1], prior.means[c : c + 1, j], variances[c : c + 1]
-            )
+        for c in range(len(weights)) if len(weights) > 1 else ():
+            part = mixture_density(points, weights[[c]], means[[c]], variances[[c]])
             axes.plot(points, part, color=INK, linewidth=0.7, linestyle=":")
         _title(axes, labels[j])
     left_out = prior.n_features - shown
     more = f", the first {shown} of {prior.n_features} columns" if left_out else ""
     dotted = "; components dotted" if prior.n_components > 1 else ""
-    _heading(figure, f"what any row could be{more}{dotted}")
+    figure.suptitle(f"what any row could be{more}{dotted}", color=INK, fontsize="small")
     return figure
-
-
-def _variances(prior: Prior, j: int) -> FloatArray:
-    return prior.covariances[:, j, j]
-
-
-def _points(prior: Prior, j: int) -> FloatArray:
-    return _around(prior.means[:, j], _variances(prior, j))
 
 
 def _around(means: FloatArray, variances: FloatArray) -> FloatArray:
@@ -158,7 +137,3 @@ def _title(axes: Axes, name: str) -> None:
     axes.set_yticks([])
     axes.set_ylim(bottom=0)
     axes.spines["left"].set_visible(False)
-
-
-def _heading(figure: Figure, text: str) -> None:
-    figure.suptitle(text, color=INK, fontsize="small")

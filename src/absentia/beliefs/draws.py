@@ -81,14 +81,10 @@ _BITS = 30
 
 @dataclass(frozen=True, eq=False)
 class DrawPoints(Stored):
-    """Points of a cube to draw from: one coordinate for the component and one per column.
+    """Points of a cube to draw from.
 
-    Attributes
-    ----------
-    component : ndarray of shape (n_draws,)
-        Uniform numbers, which choose the component of a mixture.
-    normals : ndarray of shape (n_draws, n_columns)
-        Normal quantiles.
+    ``component`` (n_draws,) are uniform numbers that choose the component of a mixture, ``normals``
+    (n_draws, n_columns) normal quantiles.
     """
 
     component: FloatArray
@@ -102,16 +98,7 @@ class DrawPoints(Stored):
 
     @classmethod
     def sobol(cls, n_draws: int, n_columns: int, seed: int) -> DrawPoints:
-        """Return scrambled Sobol points.
-
-        Parameters
-        ----------
-        n_draws : int
-            Powers of two are best.
-        n_columns : int
-        seed : int
-            Of the scrambling.
-        """
+        """Return scrambled Sobol points; powers of two are best."""
         sequence = Sobol(n_columns + 1, scramble=True, bits=_BITS, rng=np.random.default_rng(seed))
         # An integer of NumPy has no bits to count.
         points = sequence.random_base2((int(n_draws) - 1).bit_length())[:n_draws]
@@ -150,18 +137,10 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
     A component is drawn in proportion to its weight in the row, by inverting the cumulative
     weights at ``points.component``; ``root @ root.T`` is its covariance.
 
-    Parameters
-    ----------
-    beliefs : Beliefs of n rows and d columns
-    points : DrawPoints of m draws and d columns, numbers and categories together
-
-    Returns
-    -------
-    ndarray of shape (n, m, d)
-        In the units of the table. Observed entries are the observed values, to the last bit (up to
-        rounding where the density has margins). Columns of categories come after
-        those of numbers and hold codes, as :meth:`Beliefs.sample` returns them; a missing category
-        is drawn from the probabilities of the component.
+    Draws have the shape (n, n_draws, d), in the units of the table. Observed entries are the
+    observed values, to the last bit (up to rounding where the density has margins). Columns of
+    categories come after those of numbers and hold codes, as :meth:`Beliefs.sample` returns them;
+    a missing category is drawn from the probabilities of the component.
     """
     table, group = beliefs.covariances, beliefs.group_of_row
     roots = covariance_roots(table.dense())
@@ -210,22 +189,9 @@ def map_draws(
 ) -> list[Any]:
     """Call ``function(draws, rows)`` for chunks of rows that fit into a bounded workspace.
 
-    Parameters
-    ----------
-    function : callable
-        Takes the draws of a chunk, shape (n_chunk, n_draws, n_columns), and which rows these are.
-    believe : callable
-        From rows with NaN to their beliefs, such as ``density.condition``.
-    table : ndarray or Table of shape (n_samples, n_columns)
-        Rows with NaN; best sorted by pattern, so that few patterns meet in a chunk.
-    points : DrawPoints
-    n_jobs : int, optional
-        Threads over chunks; None is one, because the model may use threads itself.
-
-    Returns
-    -------
-    list
-        What the function returned, in the order of the rows.
+    ``believe`` maps rows with NaN to their beliefs. Rows are best sorted by pattern, so that few
+    patterns meet in a chunk. Threads go over chunks; None is one, because the model may use threads
+    itself. Returns what the function returned, in the order of the rows.
     """
 
     def work(rows: slice) -> Any:

@@ -32,14 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LimitedCovariances(CovarianceTable):
-    """The groups of a conditioned prior, one per pattern, and after them groups of their own.
+    """The groups of a conditioned prior, one per pattern, and after them those of limited rows.
 
-    Attributes
-    ----------
-    conditioned : ConditionalCovariances
-        Of all patterns, whether or not a row without limits has them.
-    limited : ndarray of shape (n_limited, n_components, n_features, n_features)
-        Explicit matrices of rows with limits.
+    All patterns have one, whether or not a row without limits has them; each row with limits has
+    explicit matrices, ``limited`` of shape (n_limited, k, d, d).
     """
 
     conditioned: ConditionalCovariances
@@ -60,19 +56,10 @@ class LimitedCovariances(CovarianceTable):
         self.conditioned.validate_groups(patterns, groups)
 
     @property
-    def n_groups(self) -> int:
-        """The number of patterns and of rows with limits."""
-        return self.conditioned.n_groups + len(self.limited)
-
-    @property
-    def n_components(self) -> int:
-        """The number of components of the prior."""
-        return self.conditioned.n_components
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return self.conditioned.n_features
+    def shape(self) -> tuple[int, int, int]:
+        """The numbers of patterns and rows with limits, of components, and of columns."""
+        n_patterns, k, d = self.conditioned.shape
+        return n_patterns + len(self.limited), k, d
 
     def dense(
         self, groups: IntArray | slice = slice(None), n_together: int | None = None
@@ -216,19 +203,8 @@ def truncated_to(
     column, chosen so that the column has the moments of the truncated normal given the factors of
     the others.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n, k, d)
-    covariances : ndarray of shape (n, k, d, d)
-    lower, upper : ndarray of shape (n, d)
-        Infinite where there is no limit; at least one limit per row.
-
-    Returns
-    -------
-    log_masses : ndarray of shape (n, k)
-        Log-probabilities of the limits.
-    means, covariances
-        Of the shapes given.
+    From means (n, k, d), covariances (n, k, d, d) and limits (n, d), at least one per row, to
+    log-probabilities of the limits (n, k), means and covariances.
     """
     # A column without any variance left cannot move.
     uncertain = (np.diagonal(covariances, axis1=2, axis2=3) > 0).all(axis=1)

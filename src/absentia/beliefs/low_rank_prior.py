@@ -143,15 +143,7 @@ def unpacked(packed: FloatArray, size: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FactorKnowledge:
-    """Posterior precision of the factors of one component, by pattern.
-
-    Attributes
-    ----------
-    precisions : ndarray of shape (n_patterns, n_factors, n_factors)
-        ``G``.
-    log_determinants : ndarray of shape (n_patterns,)
-        ``log det G``.
-    """
+    """Posterior precision ``G`` of the factors of one component, by pattern, and ``log det G``."""
 
     precisions: FloatArray
     log_determinants: FloatArray
@@ -184,18 +176,7 @@ def _with_unit_diagonals(precisions: FloatArray) -> tuple[FloatArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class FactorRows:
-    """Some rows under one component.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_rows, n_features)
-        The rows less the mean, zero where missing.
-    scores : ndarray of shape (n_rows, n_factors)
-        ``z``, the expected factors.
-    knowledge : FactorKnowledge
-        Of their patterns.
-    log_densities : ndarray of shape (n_rows,)
-    """
+    """Some rows under one component: less the mean, zero where missing, and their factors."""
 
     offsets: FloatArray
     scores: FloatArray

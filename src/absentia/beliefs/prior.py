@@ -240,17 +240,7 @@ SINGULAR = (
 def indicators(codes: IntArray, n_categories: tuple[int, ...]) -> Any:
     """Return a sparse matrix with a one for each observed category of each row.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_samples, n_columns)
-        -1 where a category is missing.
-    n_categories : tuple of int
-        How many categories each column has.
-
-    Returns
-    -------
-    csr_array of shape (n_samples, sum(n_categories))
-        Columns of one table column stand together.
+    Of shape (n_samples, sum(n_categories)); those of one table column stand together.
     """
     check_codes(codes, len(codes), n_categories)  # SciPy follows them without asking
     observed = codes >= 0
@@ -273,14 +263,11 @@ def category_log_likelihoods(prior: Prior, codes: IntArray) -> FloatArray:
 
 def category_shares(codes: IntArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
     """Return how frequent the categories of each column are among its observed values."""
-    return tuple(_shares(column, weights) for column in codes.T)
-
-
-def _shares(column: IntArray, weights: FloatArray | None) -> FloatArray:
-    seen = column >= 0
-    counts = np.bincount(column[seen], None if weights is None else weights[seen])
-    shares: FloatArray = counts / counts.sum()
-    return shares
+    counts = [
+        np.bincount(column[column >= 0], None if weights is None else weights[column >= 0])
+        for column in codes.T
+    ]
+    return tuple(count / count.sum() for count in counts)
 
 
 def row_probabilities(
@@ -302,17 +289,8 @@ def sample_codes(
 ) -> IntArray:
     """Draw a category wherever one is missing, given the component drawn for each row.
 
-    Parameters
-    ----------
-    prior : Prior
-    codes : ndarray of int, shape (n_samples, n_columns)
-    component : ndarray of int, shape (n_draws, n_samples)
-    rng : RandomState
-
-    Returns
-    -------
-    ndarray of int, shape (n_draws, n_samples, n_columns)
-        Observed categories are the same in every draw.
+    From codes (n_samples, n_columns) and components (n_draws, n_samples) to codes (n_draws,
+    n_samples, n_columns).
     """
     drawn = np.repeat(codes[None], len(component), axis=0)
     for j, table in enumerate(prior.probabilities):

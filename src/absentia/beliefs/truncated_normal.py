@@ -29,12 +29,7 @@ def truncated_moments(
     With ``Z`` the probability of the interval from ``a`` to ``b`` and ``phi`` the density, the mean
     is ``(phi(a) - phi(b)) / Z`` and the variance ``1 + (a phi(a) - b phi(b)) / Z - mean^2``
     (Johnson, Kotz and Balakrishnan, 1994). Ratios are taken by scaled error functions, so that
-    limits far in a tail have their digits.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of the same shape
-        ``lower < upper``; infinite where there is no limit.
+    limits far in a tail have their digits. ``lower < upper``, infinite where there is no limit.
     """
     # Mirrored so that the interval's end nearer to zero comes first in the upper tail.
     mirror = lower < -upper
@@ -106,18 +101,8 @@ def nearest_within(
 
     By the method of Lawson and Hanson (1974, chapter 23) for the multipliers ``g = inv(R) x``, of
     all rows at once: columns that a point violates are put at their limit, the one that is farthest
-    outside first, and columns whose multiplier has changed its sign are set free.
-
-    Parameters
-    ----------
-    R : ndarray of shape (n, q, q)
-        Correlations.
-    lower, upper : ndarray of shape (n, q)
-
-    Returns
-    -------
-    points, multipliers : ndarray of shape (n, q)
-        Zero for rows without such a point.
+    outside first, and columns whose multiplier has changed its sign are set free. ``R`` (n, q, q)
+    are correlations, limits are (n, q); both results are zero for rows without such a point.
     """
     n, q = lower.shape
     R = R + _JITTER * np.eye(q)
@@ -177,19 +162,11 @@ _FAR_LIMIT = 10.0
 class Factored(NamedTuple):
     """A Gaussian of mean zero and variances one, multiplied by the factors of its columns.
 
-    Attributes
-    ----------
-    log_masses : ndarray of shape (n, k)
-        Log-probabilities of the limits.
-    means : ndarray of shape (n, k, q)
-    pulls : ndarray of shape (n, k, q)
-        ``inv(R) @ means``, without the inverse: columns with covariances ``c`` to these move by
-        ``c @ pulls``.
-    gains : ndarray of shape (n, k, q, q)
-        ``inv(I + R T)``, with ``T`` the precisions of the factors: columns with covariances ``c``
-        to these have the covariances ``c @ gains.T`` now.
-    losses : ndarray of shape (n, k, q, q)
-        ``inv(R + inv(T))``: columns with covariances ``c`` lose ``c @ losses @ c.T``.
+    ``pulls`` (n, k, q) are ``inv(R) @ means`` without the inverse: columns with covariances ``c``
+    to these move by ``c @ pulls``. With ``T`` the precisions of the factors, ``gains`` (n, k, q, q)
+    are ``inv(I + R T)``: such columns have the covariances ``c @ gains.T`` now. ``losses`` are
+    ``inv(R + inv(T))``: they lose ``c @ losses @ c.T``. ``log_masses`` (n, k) are log-probabilities
+    of the limits.
     """
 
     log_masses: FloatArray
@@ -200,14 +177,7 @@ class Factored(NamedTuple):
 
 
 def propagated(R: FloatArray, lower: FloatArray, upper: FloatArray) -> Factored:
-    """Replace limits of Gaussians of mean zero and variances one by Gaussian factors.
-
-    Parameters
-    ----------
-    R : ndarray of shape (n, k, q, q)
-        Correlations.
-    lower, upper : ndarray of shape (n, k, q)
-    """
+    """Replace limits (n, k, q) of Gaussians of mean zero and correlations ``R`` by factors."""
     origins, slopes = _origins(R, lower, upper)
     low, high = lower - origins, upper - origins
     precisions, pushes = _exponential_factors(slopes)
@@ -261,14 +231,8 @@ def _sweep(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Renew the factors ``exp(h x - T x^2 / 2)`` of all columns in turn, in place.
 
-    Returns
-    -------
-    totals : ndarray of shape (n, k)
-        What the columns add to the log-masses.
-    change : ndarray of shape (n, k)
-        The largest, in standard deviations.
-    log_mass : ndarray of shape (n, k)
-        Of the limits of the last column, given the factors of the others.
+    Returns what the columns add to the log-masses, the largest change in standard deviations, and
+    the log-mass of the limits of the last column given the factors of the others, each (n, k).
     """
     gains, pulls, _ = _solved(R, T, h - slopes)
     spread = gains @ R
@@ -310,16 +274,8 @@ def _solved(
     """Multiply Gaussians of covariance ``R`` by factors ``exp(h x - T x^2 / 2)`` of columns.
 
     The covariance becomes ``inv(I + R T) R`` and the mean ``R inv(I + T R) h``. What is inverted is
-    ``(I + R T) inv(I + T)``, whose diagonal is one: large precisions cost no digits.
-
-    Returns
-    -------
-    gains : ndarray of shape (n, k, q, q)
-        ``inv(I + R T)``.
-    pulls : ndarray of shape (n, k, q)
-        ``inv(I + T R) h``.
-    log_masses : ndarray of shape (n, k)
-        Logarithms of the integrals.
+    ``(I + R T) inv(I + T)``, whose diagonal is one: large precisions cost no digits. Returns
+    ``inv(I + R T)``, ``inv(I + T R) h`` and the logarithms of the integrals (n, k).
     """
     inflation = 1 + T
     scaled = (np.eye(R.shape[-1]) + R * T[..., None, :]) / inflation[..., None, :]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Literal, Self
 
 import numpy as np
@@ -14,8 +13,8 @@ from absentia.densities.base import Density, open_table_or_stream
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import (
-    ScoredRows,
     TrainingRows,
+    margins_of,
     scored_rows,
     warn_not_converged,
 )
@@ -33,6 +32,7 @@ from absentia.parameters import (
 )
 from absentia.progress import shows_progress
 from absentia.tables import Learned, Table, TableLike, set_fitted
+from absentia.tables.normal_scores import Margins
 from absentia.tables.streams import Stream
 
 #: Rules for the parameters that all densities fitted by EM have.
@@ -90,16 +90,20 @@ class EMDensity(Density):
         """
         self._check_parameters()
         rows = self._training_table(X, sample_weight)
-        training, scored, further = self._prepared(rows, sample_weight)
+        training, margins, further = self._prepared(rows, sample_weight)
         with one_blas_thread():
-            learned, ascent, shrinkage = self._climb(
-                replace(training, log_jacobian=training.log_jacobian + scored.log_jacobian)
-            )
+            learned, ascent, shrinkage = self._climb(training)
         if not ascent.converged:
             warn_not_converged(self, len(ascent.objectives), ascent.residual)
-        set_fitted(
-            self, rows, learned | self._learned_by_em(training, scored, ascent, shrinkage) | further
-        )
+        learned |= {
+            "margins_": margins,
+            "columns_": training.columns,
+            "shrinkage_": shrinkage,
+            "log_likelihoods_": ascent.objectives + training.log_jacobian,
+            "n_iter_": len(ascent.objectives),
+            "converged_": ascent.converged,
+        }
+        set_fitted(self, rows, learned | further)
         return self
 
     def _check_parameters(self) -> None:
@@ -110,29 +114,15 @@ class EMDensity(Density):
 
     def _prepared(
         self, rows: Table | Stream, sample_weight: ArrayLike | None
-    ) -> tuple[TrainingRows | StreamedRows, ScoredRows, Learned]:
-        """Return training rows in standard units, their scores, and further fitted attributes."""
-        scored = scored_rows(rows, self.margins, sample_weight)
-        if isinstance(scored.rows, Stream):
-            return StreamedRows.of(scored.rows), scored, {}
-        return TrainingRows.of(scored.rows, sample_weight), scored, {}
-
-    def _learned_by_em(
-        self,
-        training: TrainingRows | StreamedRows,
-        scored: ScoredRows,
-        ascent: Ascent,
-        shrinkage: float,
-    ) -> Learned:
-        """Return the fitted attributes that all classes have."""
-        return {
-            "margins_": scored.margins_of(training.columns),
-            "columns_": training.columns,
-            "shrinkage_": shrinkage,
-            "log_likelihoods_": ascent.objectives + training.log_jacobian + scored.log_jacobian,
-            "n_iter_": len(ascent.objectives),
-            "converged_": ascent.converged,
-        }
+    ) -> tuple[TrainingRows | StreamedRows, Margins | None, Learned]:
+        """Return training rows in standard units, their margins, and further fitted attributes."""
+        scored, margins, stretch = scored_rows(rows, self.margins, sample_weight)
+        training: TrainingRows | StreamedRows
+        if isinstance(scored, Stream):
+            training = StreamedRows.of(scored, log_jacobian=stretch)
+        else:
+            training = TrainingRows.of(scored, sample_weight, log_jacobian=stretch)
+        return training, margins_of(margins, training.columns), {}
 
     def bic(self, X: TableLike) -> float:
         """Return the Bayesian information criterion on a table, the lower the better.

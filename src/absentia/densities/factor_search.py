@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,28 +10,22 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning import (
-    condition,
-    joint_log_densities,
-    log_normalised,
-)
-from absentia.densities.em.ascent import Ascent
+from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.densities.em.ascent import Ascent, climb
 from absentia.densities.em.factor_steps import (
+    FactorCoordinates,
     FactorExpectation,
     FactorMoments,
     FactorPenalty,
-    TakesFactorExpectations,
-    climb_factors,
     factor_start,
 )
-from absentia.densities.em.scaling import Scaling, pair_sums
-from absentia.densities.em.streamed_rows import StreamedRows, standard_rows
+from absentia.densities.em.scaling import pair_sums
+from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import shrinkage_in_rows
 from absentia.densities.mixture_search import cluster_rows
 from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.streams import Chunk
 
 if TYPE_CHECKING:
     from absentia.densities.low_rank import LowRankDensity
@@ -44,23 +39,8 @@ _TRIMMED = 0.1
 _TRIAL_STEPS, _TRIAL_TOLERANCE = 25, 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class FittedFactors:
-    """Factors and noise in standard units, and how they were found."""
-
-    prior: LowRankPrior
-    ascent: Ascent
-
-
 class FactorSearch:
-    """Training rows, prepared once for all numbers of factors.
-
-    Parameters
-    ----------
-    training : TrainingRows or StreamedRows
-    settings : LowRankDensity
-        Its parameters, which have been checked.
-    """
+    """Training rows, prepared once for all numbers of factors."""
 
     def __init__(self, training: TrainingRows | StreamedRows, settings: LowRankDensity):
         self.training = training
@@ -73,24 +53,21 @@ class FactorSearch:
             else float(settings.shrinkage)
         )
 
-    def fit(self, n_factors: int) -> FittedFactors:
+    def fit(self, n_factors: int) -> tuple[LowRankPrior, Ascent]:
         """Fit one component, then as many as asked from its clusters."""
-        rows = self._rows()
-        n_rows = len(rows[0])
+        rows = self.training.sampled()
+        n_rows, k = len(rows[0]), self.settings.n_components
         require(
-            self.settings.n_components <= n_rows,
-            f"A mixture needs at least one row per component, found n_components = "
-            f"{self.settings.n_components} and n_samples = {n_rows} (rows in which anything was "
-            "observed).",
+            k <= n_rows,
+            f"A mixture needs at least one row per component, found n_components = {k} and "
+            f"n_samples = {n_rows} (rows in which anything was observed).",
         )
-        expectation = self._expectation()
-        correlations = _correlations(*rows)
-        whole = self._climb(
-            expectation, correlations, n_factors, self.training.total_weight, self.settings.max_iter
+        expectation = self.training.factor_expectation()
+        total, max_iter = self.training.total_weight, self.settings.max_iter
+        whole = self._one_component(
+            expectation, _correlations(*rows), n_factors, total, max_iter, self.settings.tol
         )
-        if self.settings.n_components == 1:
-            return whole
-        return self._mixture(expectation, whole.prior, *rows)
+        return whole if k == 1 else self._mixture(expectation, whole[0], *rows)
 
     def best_number(self, max_factors: int) -> tuple[int, IntArray, FloatArray]:
         """Choose the number of factors by the likelihood of rows that were left out.
@@ -98,7 +75,7 @@ class FactorSearch:
         The tenth of the rows that is least likely does not count. Returns the number, those that
         were tried, and the mean log-likelihood per row of each.
         """
-        Z, weights = self._rows()
+        Z, weights = self.training.sampled()
         folds = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
         most = max(1, min(max_factors, Z.shape[1] - 1, len(Z) - 1))
         used = range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)
@@ -119,7 +96,7 @@ class FactorSearch:
         return best, np.array(tried), np.array(scores) / max(held, 1.0)
 
     def _left_out(self, fold: _Fold, n_factors: int) -> float:
-        fitted = self._climb(
+        prior, _ = self._one_component(
             fold.expectation,
             fold.correlations,
             n_factors,
@@ -127,18 +104,18 @@ class FactorSearch:
             min(_TRIAL_STEPS, self.settings.max_iter),
             max(_TRIAL_TOLERANCE, self.settings.tol),
         )
-        scored = log_normalised(joint_log_densities(fitted.prior, fold.held_out))[1]
+        scored = log_normalised(joint_log_densities(prior, fold.held_out))[1]
         return _trimmed_sum(scored, fold.weights)
 
-    def _climb(
+    def _one_component(
         self,
-        expectation: TakesFactorExpectations,
+        expectation: Callable[[LowRankPrior], FactorMoments],
         correlations: FloatArray,
         n_factors: int,
         total: float,
         max_iter: int,
-        tol: float | None = None,
-    ) -> FittedFactors:
+        tol: float,
+    ) -> tuple[LowRankPrior, Ascent]:
         d = len(correlations)
         strength = shrinkage_in_rows(self.shrinkage, total)
         pull = 0.0 if np.isinf(strength) else strength
@@ -147,22 +124,39 @@ class FactorSearch:
         if np.isinf(strength):  # nothing but independent columns, from the first step on
             correlations = np.zeros((d, d))
         start = factor_start(correlations, n_factors, self.reg_covar)
-        return _climbed(
+        return self._climb(expectation, penalty, start, max_iter, tol)
+
+    def _climb(
+        self,
+        expectation: Callable[[LowRankPrior], FactorMoments],
+        penalty: FactorPenalty,
+        start: LowRankPrior,
+        max_iter: int,
+        tol: float,
+    ) -> tuple[LowRankPrior, Ascent]:
+        k, d, q = start.loadings.shape
+        coordinates = FactorCoordinates(k, d, q, penalty.floor)
+        accelerate = self.settings.accelerate
+        outcome = climb(
             expectation,
             penalty,
+            coordinates,
             start,
-            max_iter,
-            self.settings.tol if tol is None else tol,
-            self.settings.accelerate,
+            max_iter=max_iter,
+            tol=tol,
+            accelerate=accelerate,
         )
+        require(outcome is not None, SINGULAR)
+        assert outcome is not None
+        return outcome
 
     def _mixture(
         self,
-        expectation: TakesFactorExpectations,
+        expectation: Callable[[LowRankPrior], FactorMoments],
         whole: LowRankPrior,
         Z: FloatArray,
         weights: FloatArray | None,
-    ) -> FittedFactors:
+    ) -> tuple[LowRankPrior, Ascent]:
         k, (_, d, q) = self.settings.n_components, whole.loadings.shape
         total = self.training.total_weight
         strength = shrinkage_in_rows(self.shrinkage, total) / k
@@ -176,7 +170,7 @@ class FactorSearch:
             np.sqrt(volume * pooled) * whole.loadings[0],
             self.reg_covar * volume,
         )
-        completed = np.where(np.isnan(Z), _completed(whole, Z), Z)
+        completed = np.where(np.isnan(Z), condition(whole, Z)[0].mean(), Z)
         labels, centres = cluster_rows(completed, weights, k, self.rng)
         counts = np.bincount(labels, weights, k) + 1.0
         start = LowRankPrior.of(
@@ -187,32 +181,14 @@ class FactorSearch:
             if np.isinf(strength)
             else np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor),
         )
-        fitted = _climbed(
-            expectation,
-            penalty,
-            start,
-            self.settings.max_iter,
-            self.settings.tol,
-            self.settings.accelerate,
+        prior, ascent = self._climb(
+            expectation, penalty, start, self.settings.max_iter, self.settings.tol
         )
-        prior, order = fitted.prior, np.argsort(-fitted.prior.weights, kind="stable")
+        order = np.argsort(-prior.weights, kind="stable")
         heaviest_first = LowRankPrior.of(
             prior.weights[order], prior.means[order], prior.loadings[order], prior.noises[order]
         )
-        return FittedFactors(heaviest_first, fitted.ascent)
-
-    def _rows(self) -> tuple[FloatArray, FloatArray | None]:
-        """Return the rows in standard units; of a stream at most 20 000, always the same."""
-        training = self.training
-        if isinstance(training, StreamedRows):
-            return training.sampled()
-        return training.Z, training.weights
-
-    def _expectation(self) -> TakesFactorExpectations:
-        training = self.training
-        if isinstance(training, StreamedRows):
-            return _StreamedExpectation(training)
-        return FactorExpectation(training.Z, training.weights, training.patterns)
+        return heaviest_first, ascent
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,29 +221,6 @@ class _Fold:
         return float(len(self.held_out) if self.weights is None else self.weights.sum())
 
 
-class _StreamedExpectation:
-    """As :class:`FactorExpectation`, one pass over chunks of rows."""
-
-    def __init__(self, rows: StreamedRows):
-        self.rows = rows
-
-    def __call__(self, prior: LowRankPrior) -> FactorMoments:
-        rows = self.rows
-        moments: FactorMoments = rows.chunks.map_sum(
-            _moments_of_chunk, rows.columns, rows.scaling, prior
-        )
-        return moments
-
-
-def _moments_of_chunk(
-    chunk: Chunk, columns: IntArray, scaling: Scaling, prior: LowRankPrior
-) -> FactorMoments:
-    Z, weights = standard_rows(chunk, columns, scaling)
-    if not len(Z):
-        return FactorMoments.zeros(prior.n_components, prior.n_features, prior.n_factors)
-    return FactorExpectation(Z, weights)(prior)
-
-
 def _trimmed_sum(scores: FloatArray, weights: FloatArray | None) -> float:
     """Return the sum of all scores but the lowest tenth.
 
@@ -280,31 +233,11 @@ def _trimmed_sum(scores: FloatArray, weights: FloatArray | None) -> float:
     return float(scores[order][kept] @ shares[kept])
 
 
-def _climbed(
-    expectation: TakesFactorExpectations,
-    penalty: FactorPenalty,
-    start: LowRankPrior,
-    max_iter: int,
-    tol: float,
-    accelerate: bool,
-) -> FittedFactors:
-    outcome = climb_factors(
-        expectation, penalty, start, max_iter=max_iter, tol=tol, accelerate=accelerate
-    )
-    require(outcome is not None, SINGULAR)
-    assert outcome is not None
-    return FittedFactors(*outcome)
-
-
 def _correlations(Z: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Return the mean products of pairs of columns over the rows that have both."""
     counts, _, _, products = pair_sums(Z, weights)
     correlations: FloatArray = products / np.where(counts > 0, counts, 1.0)
     return correlations
-
-
-def _completed(prior: LowRankPrior, Z: FloatArray) -> FloatArray:
-    return condition(prior, Z)[0].mean()
 
 
 def _numbers_up_to(most: int) -> list[int]:

@@ -5,7 +5,7 @@ The densities of this library accept a table that has been read. A third-party d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
@@ -83,66 +83,14 @@ def shared_fits() -> Iterator[dict[str, BaseEstimator]]:
     The members of an automatic machine learn from the same folds, and most of them begin with the
     same density; on wide tables fitting it takes longer than the rest of a member. Inside the
     block, :func:`fit_density` fits an equal density to equal rows once, and returns copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.densities.fit_density import fit_density
-    >>> from absentia.densities.fit_density import shared_fits
-    >>> from absentia.tables import Table
-    >>> rows = Table.of([[0.0, 1.0], [1.0, np.nan], [2.0, 4.0]])
-    >>> with shared_fits() as fits:
-    ...     first, second = fit_density("gaussian", rows), fit_density("gaussian", rows)
-    >>> len(fits), bool((first.mean_ == second.mean_).all())
-    (1, True)
     """
     outer = _fits.get()
-    if outer is not None:
-        yield outer
-        return
-    token = _fits.set({})
+    shared: dict[str, BaseEstimator] = {} if outer is None else outer
+    token = _fits.set(shared)
     try:
-        inner = _fits.get()
-        assert inner is not None
-        yield inner
+        yield shared
     finally:
         _fits.reset(token)
-
-
-def fitted_once(
-    density: BaseEstimator,
-    rows: Rows,
-    sample_weight: ArrayLike | None,
-    fit: Callable[[], BaseEstimator],
-) -> BaseEstimator:
-    """Return ``fit()``, or a copy of an equal fit made earlier in this block.
-
-    Rows are the same when their numbers are; tables with names, limits or categories are not
-    compared, and neither are streams.
-
-    Parameters
-    ----------
-    density : density estimator
-        Not fitted.
-    rows : Table or Stream
-    sample_weight : array-like of shape (n_samples,), optional
-    fit : callable
-    """
-    fits = _fits.get()
-    if fits is None or not _is_plain(rows):
-        return fit()
-    key = joblib.hash((type(density), density.get_params(), rows.array, sample_weight))
-    if key not in fits:
-        fits[key] = fit()
-    # The arrays are copied too, so that writing to those of one model leaves the others unchanged.
-    return deepcopy(fits[key])
-
-
-def _is_plain(rows: Rows) -> TypeGuard[Table]:
-    return isinstance(rows, Table) and not (
-        rows.category_columns
-        or any(part is not None for part in (rows.frame, rows.names, rows.lower, rows.plan))
-    )
 
 
 def words_for(density: DensityLike) -> WordsAs:
@@ -159,15 +107,9 @@ def fit_density(
 ) -> BaseEstimator | None:
     """Return a fitted copy of a density, or None for beliefs.
 
-    Parameters
-    ----------
-    density : str or density estimator
-    rows : Table, Stream or Beliefs
-        The weights of a stream come with it.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Ignored where ``density.fit`` takes no weights.
-    random_state : int, RandomState instance or None, default=None
-        As in :func:`make_density`.
+    ``sample_weight`` is ignored where ``density.fit`` takes no weights; those of a stream come with
+    it. In a block of :func:`shared_fits` an equal fit made earlier is copied. Rows are equal when
+    their numbers are; tables with names, limits or categories are not compared, nor are streams.
     """
     if isinstance(rows, Beliefs):
         return None
@@ -175,11 +117,21 @@ def fit_density(
     weights = {}
     if sample_weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = _as_counts(sample_weight)
-
-    def fit() -> BaseEstimator:
+    fits = _fits.get()
+    if fits is None or not _is_plain(rows):
         return fitted.fit(_as_taken(fitted, rows), None, **weights)
+    key = joblib.hash((type(fitted), fitted.get_params(), rows.array, weights))
+    if key not in fits:
+        fits[key] = fitted.fit(_as_taken(fitted, rows), None, **weights)
+    # The arrays are copied too, so that writing to those of one model leaves the others unchanged.
+    return deepcopy(fits[key])
 
-    return fitted_once(fitted, rows, weights.get("sample_weight"), fit)
+
+def _is_plain(rows: Rows) -> TypeGuard[Table]:
+    return isinstance(rows, Table) and not (
+        rows.category_columns
+        or any(part is not None for part in (rows.frame, rows.names, rows.lower, rows.plan))
+    )
 
 
 def _as_counts(sample_weight: ArrayLike) -> ArrayLike:
@@ -236,22 +188,6 @@ def filled_within_limits(density: BaseEstimator, table: Table) -> Table:
 
     What is missing without a limit stays missing; so does a limited value of a column that the
     density does not know.
-
-    Parameters
-    ----------
-    density : fitted density
-    table : Table
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia import GaussianDensity, bounded
-    >>> from absentia.densities.fit_density import filled_within_limits
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> rows = bounded([[1.0, np.nan], [1.0, np.nan]], upper=[[np.inf, -1.0], [np.inf, np.inf]])
-    >>> filled_within_limits(GaussianDensity().fit(X), rows).array.round(1)
-    array([[ 1. , -1.5],
-           [ 1. ,  nan]])
     """
     limited = table.limited
     rows = np.flatnonzero(limited.any(axis=1))

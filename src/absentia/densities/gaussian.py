@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.densities.em.ascent import Ascent, Penalty, climb
+from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EM_RULES, EMDensity
 from absentia.densities.training_rows import SINGULAR, TrainingRows
@@ -173,7 +173,10 @@ def fit_gaussian(
         target=np.eye(d),
         ridge=reg_covar * training.total_weight,
     )
-    outcome = climb(expectation, penalty, start, max_iter=max_iter, tol=tol, accelerate=accelerate)
+    coordinates = MixtureCoordinates(d)
+    outcome = climb(
+        expectation, penalty, coordinates, start, max_iter=max_iter, tol=tol, accelerate=accelerate
+    )
     require(outcome is not None, SINGULAR)
     assert outcome is not None
     return *outcome, amount

@@ -167,13 +167,13 @@ class LowRankDensity(EMDensity):
             number, tried, held_out = search.best_number(self.max_factors)
         else:
             number = min(int(self.n_factors), max(1, len(training.columns)))
-        fitted = search.fit(number)
+        fitted, ascent = search.fit(number)
         scales, centres = training.scaling.scales, training.scaling.centres
         prior = LowRankPrior.of(
-            fitted.prior.weights,
-            centres + scales * fitted.prior.means,
-            scales[:, None] * fitted.prior.loadings,
-            scales**2 * fitted.prior.noises,
+            fitted.weights,
+            centres + scales * fitted.means,
+            scales[:, None] * fitted.loadings,
+            scales**2 * fitted.noises,
         )
         learned = {
             "prior_": prior,
@@ -185,7 +185,7 @@ class LowRankDensity(EMDensity):
             "tried_factors_": tried,
             "held_out_": held_out,
         }
-        return learned, fitted.ascent, search.shrinkage
+        return learned, ascent, search.shrinkage
 
     def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
         rows = super()._training_table(X, sample_weight)

@@ -31,17 +31,9 @@ from absentia.tables.column_plan import ColumnPlan
 class MissingValues:
     """Missing values of rows under a density, in the user's own columns.
 
-    Attributes
-    ----------
-    believe : callable
-        From a table of rows to their beliefs.
-    columns : tuple of BeliefColumn
-        The user's columns.
-    numbers : ndarray of int
-        Which columns of the table the numbers of a belief are.
-    categories : tuple of (int, ndarray)
-        For each column of categories of a belief, which column of the table it is, and the value
-        that the table holds for each category.
+    ``numbers`` are the columns of the table that the numbers of a belief are, and ``categories``
+    for each column of categories of a belief its column of the table, and the value that the table
+    holds for each category.
     """
 
     believe: Callable[[Table], Beliefs]
@@ -59,15 +51,8 @@ class MissingValues:
     ) -> MissingValues:
         """Return the missing values as a fitted density describes them.
 
-        Parameters
-        ----------
-        density : fitted density
-        names : sequence of str
-            What to call the columns of a table without a plan.
-        n_features : int
-            How many columns the table has, behind its plan.
-        plan : ColumnPlan, optional
-            How the user's columns became those of the table.
+        ``names`` are those of the columns of a table without a plan, ``n_features`` is the number
+        of columns behind the plan.
         """
         kept = np.asarray(getattr(density, "columns_", np.arange(n_features)))
         numbers = np.asarray(getattr(density, "number_columns_", kept))
@@ -126,18 +111,10 @@ class MissingValues:
         return missing_cells(table, self.columns)
 
     def completed(self, rows: Table, draws: FloatArray) -> FloatArray:
-        """Return draws of beliefs as rows of the table.
+        """Return draws of beliefs as rows of the table, (n, m, n_features), within limits.
 
-        Parameters
-        ----------
-        rows : Table of n rows
-        draws : ndarray of shape (n, m, n_drawn)
-            Numbers first, then codes of categories.
-
-        Returns
-        -------
-        ndarray of shape (n, m, n_features)
-            NaN is left only in columns that beliefs do not cover. Draws stay within limits.
+        ``draws`` of shape (n, m, n_drawn) are numbers, then codes of categories. NaN is left only
+        in columns that beliefs do not cover.
         """
         n_numbers = len(self.numbers)
         limits = rows.limits_of(self.numbers)

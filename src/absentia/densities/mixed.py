@@ -16,8 +16,8 @@ from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
-    ScoredRows,
     TrainingRows,
+    margins_of,
     scored_rows,
     warn_of_lost_columns,
 )
@@ -30,6 +30,7 @@ from absentia.tables.category_columns import (
     distinct_values,
     find_columns,
 )
+from absentia.tables.normal_scores import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Stream
 
@@ -125,7 +126,7 @@ converged_, n_features_in_, feature_names_in_
 
     def _prepared(
         self, rows: Table | Stream, sample_weight: ArrayLike | None
-    ) -> tuple[TrainingRows | StreamedRows, ScoredRows, Learned]:
+    ) -> tuple[TrainingRows | StreamedRows, Margins | None, Learned]:
         chosen = find_columns(self.categories, rows)
         if isinstance(rows, Stream):
             return self._prepared_stream(rows, chosen)
@@ -142,14 +143,16 @@ converged_, n_features_in_, feature_names_in_
         lower, upper = rows.limits_of(others) or (None, None)
         numbers = Table(rows.array[:, others], lower=lower, upper=upper)
         numbers = numbers.with_labels([rows.labels[j] for j in others])
-        scored = scored_rows(numbers, self.margins if len(others) else None, sample_weight)
-        assert isinstance(scored.rows, Table)
-        training = TrainingRows.of(scored.rows, sample_weight, codes)
-        return training, scored, _columns(others[training.columns], used, values)
+        margins = self.margins if len(others) else None
+        scored, curves, stretch = scored_rows(numbers, margins, sample_weight)
+        assert isinstance(scored, Table)
+        training = TrainingRows.of(scored, sample_weight, codes, stretch)
+        further = _columns(others[training.columns], used, values)
+        return training, margins_of(curves, training.columns), further
 
     def _prepared_stream(
         self, rows: Stream, chosen: list[int]
-    ) -> tuple[StreamedRows, ScoredRows, Learned]:
+    ) -> tuple[StreamedRows, Margins | None, Learned]:
         """Prepare out-of-core rows; their categories are counted in one pass before all others."""
         words, marginals = None, []
         values: list[FloatArray] = []
@@ -163,11 +166,11 @@ converged_, n_features_in_, feature_names_in_
                     values.append(known)
                     marginals.append(shares)
             words = CategoryColumns(np.array(used, dtype=np.intp), values) if used else None
-        scored = scored_rows(rows, self.margins, None, chosen)
-        assert isinstance(scored.rows, Stream)
-        training = StreamedRows.of(scored.rows, words, tuple(marginals), chosen)
-        places = np.array(used, dtype=np.intp)
-        return training, scored, _columns(training.columns, places, values)
+        scored, curves, stretch = scored_rows(rows, self.margins, None, chosen)
+        assert isinstance(scored, Stream)
+        training = StreamedRows.of(scored, words, tuple(marginals), chosen, stretch)
+        further = _columns(training.columns, np.array(used, dtype=np.intp), values)
+        return training, margins_of(curves, training.columns), further
 
     @property
     def probabilities_(self) -> list[FloatArray]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
-from absentia.densities.em.ascent import Ascent, Penalty, climb
+from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, climb
 from absentia.densities.em.expectation import ExpectedMoments
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
@@ -28,14 +28,7 @@ _MOST_INDICATORS = 50
 
 @dataclass(frozen=True, eq=False)
 class RowCategories:
-    """Categories of rows, with the frequencies of all rows where they are missing.
-
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n_rows, n_columns)
-        -1 where a category is missing.
-    marginals : tuple of ndarray of shape (n_categories,)
-    """
+    """Categories of rows, -1 where missing, and how frequent the categories of each column are."""
 
     codes: IntArray
     marginals: tuple[FloatArray, ...]
@@ -71,37 +64,6 @@ class RowCategories:
         return tuple(found)
 
 
-def clustered_start(
-    completed: FloatArray,
-    weights: FloatArray | None,
-    n_components: int,
-    penalty: Penalty,
-    rng: np.random.RandomState,
-    categories: RowCategories | None = None,
-) -> Prior:
-    """Start from k-means clusters of completed rows, seeded as k-means++ does."""
-    shares = np.ones(len(completed)) if weights is None else weights
-    numbers = completed
-    if categories is not None:
-        completed = np.hstack([completed, *categories.indicators()])
-    labels, centres = cluster_rows(completed, weights, n_components, rng)
-    d = numbers.shape[1]
-    centres = centres[:, :d]
-    totals = np.bincount(labels, shares, n_components)
-    firsts, seconds = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-    for c in range(n_components):
-        offsets = numbers[labels == c] - centres[c]
-        weighted = offsets * shares[labels == c, None]
-        firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
-    around = Prior(np.full(n_components, 1 / n_components), centres, seconds)
-    counts = () if categories is None else categories.counts(labels, shares, n_components)
-    moments = ExpectedMoments(0.0, totals.astype(np.float64), firsts, seconds, counts)
-    start = penalty.maximised(around, moments)
-    # No component starts without any weight, or EM could never give it some.
-    fair = (start.weights * shares.sum() + 1) / (shares.sum() + n_components)
-    return replace(start, weights=fair)
-
-
 def cluster_rows(
     completed: FloatArray,
     weights: FloatArray | None,
@@ -130,30 +92,6 @@ def cluster_rows(
     return labels, centres
 
 
-def scattered_start(
-    completed: FloatArray,
-    weights: FloatArray | None,
-    n_components: int,
-    covariance: FloatArray,
-    rng: np.random.RandomState,
-    categories: RowCategories | None = None,
-) -> Prior:
-    """Start from rows drawn at random, all components with the same covariance.
-
-    A component's categories are half those of its row and half those of all rows.
-    """
-    share = None if weights is None else weights / weights.sum()
-    few = len(completed) < n_components
-    rows = rng.choice(len(completed), n_components, replace=few, p=share)
-    covariances = np.repeat(covariance[None], n_components, axis=0)
-    even = np.full(n_components, 1 / n_components)
-    probabilities: tuple[FloatArray, ...] = ()
-    if categories is not None:
-        pairs = zip(categories.of_rows(rows), categories.marginals, strict=True)
-        probabilities = tuple((own + marginal) / 2 for own, marginal in pairs)
-    return Prior(even, completed[rows], covariances, probabilities)
-
-
 def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:
     nearest: IntArray = ((centres**2).sum(axis=1) - 2 * X @ centres.T).argmin(axis=1)
     return nearest
@@ -162,8 +100,7 @@ def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:
 _TRIAL_STEPS = 20  # steps of each start; the best of them goes on
 
 
-@dataclass(frozen=True, eq=False)
-class FittedMixture:
+class FittedMixture(NamedTuple):
     """A mixture in standard units, and how it was found."""
 
     prior: Prior
@@ -172,14 +109,7 @@ class FittedMixture:
 
 
 class MixtureSearch:
-    """Training rows, prepared once for all mixtures that are fitted to them.
-
-    Parameters
-    ----------
-    training : TrainingRows or StreamedRows
-    settings : MixtureDensity
-        Its parameters, which have been checked.
-    """
+    """Training rows, prepared once for all mixtures that are fitted to them."""
 
     def __init__(self, training: TrainingRows | StreamedRows, settings: MixtureDensity):
         self.training = training
@@ -203,6 +133,8 @@ class MixtureSearch:
         self.pseudocounts = tuple(settings.smoothing * shares for shares in training.marginals)
         self.categories = None if codes is None else RowCategories(codes, training.marginals)
         self.expectation = training.expectation(sum_patterns=False, n_jobs=settings.n_jobs)
+        n_categories = tuple(map(len, training.marginals))
+        self.coordinates = MixtureCoordinates(training.n_columns, n_categories)
 
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
         """Try one component, two, ... until two consecutive additions bring no improvement."""
@@ -224,38 +156,24 @@ class MixtureSearch:
             f"n_samples = {self.n_rows} (rows in which anything was observed). Use fewer "
             "components, or n_components='bic'.",
         )
-        penalty = self._penalty(k)
+        penalty, max_iter = self._penalty(k), self.settings.max_iter
         starts = self._starts(k, penalty)
-        trial = (
-            self.settings.max_iter
-            if len(starts) == 1
-            else min(_TRIAL_STEPS, self.settings.max_iter)
-        )
-        best: tuple[Prior, Ascent] | None = None
-        for start in starts:
-            outcome = self._climb(penalty, start, trial)
-            if outcome is not None and (
-                best is None or outcome[1].objectives[-1] > best[1].objectives[-1]
-            ):
-                best = outcome
-        require(best is not None, SINGULAR)
-        assert best is not None
-        prior, ascent = best
-        left = self.settings.max_iter - len(ascent.objectives)
+        trial = max_iter if len(starts) == 1 else min(_TRIAL_STEPS, max_iter)
+        outcomes = [self._climb(penalty, start, trial) for start in starts]
+        found = [outcome for outcome in outcomes if outcome is not None]
+        require(found, SINGULAR)
+        prior, ascent = max(found, key=lambda outcome: outcome[1].objectives[-1])
+        left = max_iter - len(ascent.objectives)
         if not ascent.converged and left > 0:
             further = self._climb(penalty, ascent.parameters, left)
             assert further is not None  # its start has been evaluated before
             prior, rest = further
-            objectives = np.concatenate([ascent.objectives, rest.objectives])
-            ascent = Ascent(rest.parameters, objectives, rest.residual, rest.ending)
+            ascent = replace(rest, objectives=np.append(ascent.objectives, rest.objectives))
         log_likelihood = (
             float(ascent.objectives[-1]) + penalty.value(prior) + self.training.log_jacobian
         )
-        bic = (
-            n_parameters(prior, len(self.training.columns))
-            * float(np.log(self.training.total_weight))
-            - 2 * log_likelihood
-        )
+        free = n_parameters(prior, len(self.training.columns))
+        bic = free * float(np.log(self.training.total_weight)) - 2 * log_likelihood
         if not isinstance(self.settings.init, Prior):
             prior = _heaviest_first(prior)
         return FittedMixture(prior, ascent, bic)
@@ -263,13 +181,15 @@ class MixtureSearch:
     def _climb(
         self, penalty: Penalty, start: Prior | FloatArray, max_iter: int
     ) -> tuple[Prior, Ascent] | None:
+        tol, accelerate = self.settings.tol, self.settings.accelerate
         return climb(
             self.expectation,
             penalty,
+            self.coordinates,
             start,
             max_iter=max_iter,
-            tol=self.settings.tol,
-            accelerate=self.settings.accelerate,
+            tol=tol,
+            accelerate=accelerate,
         )
 
     def _penalty(self, k: int) -> Penalty:
@@ -280,16 +200,12 @@ class MixtureSearch:
         independent = shrinkage_in_rows(self.shrinkage, total) / k
         pooled = d + 2.0 if self.settings.pooling == "auto" else float(self.settings.pooling)
         strength = independent + pooled
-        if np.isinf(strength):
-            target = np.eye(d)
-        elif strength > 0:
-            target = (independent * np.eye(d) + pooled * self.covariance) / strength
-        else:
-            target = np.zeros((d, d))
-        volume = _share_of_volume(k, d)
-        return Penalty(
-            strength, volume * target, float(self.settings.reg_covar) * total / k, self.pseudocounts
-        )
+        target = np.eye(d)
+        if not np.isinf(strength):
+            mean = independent * np.eye(d) + pooled * self.covariance
+            target = mean / strength if strength > 0 else np.zeros((d, d))
+        ridge = float(self.settings.reg_covar) * total / k
+        return Penalty(strength, _share_of_volume(k, d) * target, ridge, self.pseudocounts)
 
     def _starts(self, k: int, penalty: Penalty) -> list[Prior]:
         if isinstance(self.settings.init, Prior):
@@ -300,17 +216,49 @@ class MixtureSearch:
                 "have observed values.",
             )
             return [self.training.scaling.forward_prior(self.settings.init)]
-        n_starts = 1 if k == 1 else self.settings.n_init
-        if self.settings.init == "kmeans":
-            return [
-                clustered_start(self.completed, self.weights, k, penalty, self.rng, self.categories)
-                for _ in range(n_starts)
-            ]
-        covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
+        clustered = self.settings.init == "kmeans"
         return [
-            scattered_start(self.completed, self.weights, k, covariance, self.rng, self.categories)
-            for _ in range(n_starts)
+            self._clustered_start(k, penalty) if clustered else self._scattered_start(k)
+            for _ in range(1 if k == 1 else self.settings.n_init)
         ]
+
+    def _clustered_start(self, k: int, penalty: Penalty) -> Prior:
+        """Start from k-means clusters of completed rows, seeded as k-means++ does."""
+        numbers, categories = self.completed, self.categories
+        shares = np.ones(len(numbers)) if self.weights is None else self.weights
+        points = numbers if categories is None else np.hstack([numbers, *categories.indicators()])
+        labels, centres = cluster_rows(points, self.weights, k, self.rng)
+        d = numbers.shape[1]
+        centres = centres[:, :d]
+        totals = np.bincount(labels, shares, k)
+        firsts, seconds = np.zeros((k, d)), np.zeros((k, d, d))
+        for c in range(k):
+            offsets = numbers[labels == c] - centres[c]
+            weighted = offsets * shares[labels == c, None]
+            firsts[c], seconds[c] = weighted.sum(axis=0), weighted.T @ offsets
+        around = Prior(np.full(k, 1 / k), centres, seconds)
+        counts = () if categories is None else categories.counts(labels, shares, k)
+        moments = ExpectedMoments(0.0, totals.astype(np.float64), firsts, seconds, counts)
+        start = penalty.maximised(around, moments)
+        # No component starts without any weight, or EM could never give it some.
+        fair = (start.weights * shares.sum() + 1) / (shares.sum() + k)
+        return replace(start, weights=fair)
+
+    def _scattered_start(self, k: int) -> Prior:
+        """Start from rows drawn at random, all components with the same covariance.
+
+        A component's categories are half those of its row and half those of all rows.
+        """
+        n, categories = len(self.completed), self.categories
+        share = None if self.weights is None else self.weights / self.weights.sum()
+        rows = self.rng.choice(n, k, replace=n < k, p=share)
+        covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
+        probabilities: tuple[FloatArray, ...] = ()
+        if categories is not None:
+            pairs = zip(categories.of_rows(rows), categories.marginals, strict=True)
+            probabilities = tuple((own + marginal) / 2 for own, marginal in pairs)
+        covariances = np.repeat(covariance[None], k, axis=0)
+        return Prior(np.full(k, 1 / k), self.completed[rows], covariances, probabilities)
 
 
 def n_parameters(prior: Prior, n_numbers: int | None = None) -> int:

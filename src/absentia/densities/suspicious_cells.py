@@ -10,7 +10,8 @@ from scipy.special import log_ndtr, logsumexp
 from scipy.stats import false_discovery_control
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.column_trials import BeliefColumn, column_moments, option_probabilities
+from absentia.beliefs.column_trials import BeliefColumn, option_probabilities
+from absentia.beliefs.completion import marginals
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, fit_density, make_density, words_for
 from absentia.densities.missing_values import MissingValues
@@ -130,7 +131,7 @@ def _two_sided(
     beliefs: Beliefs, number: IntArray, scores: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``log 2 min(F, 1 - F)`` of a number of each row, and its conditional mean."""
-    means, deviations = column_moments(beliefs, np.arange(len(beliefs)), number)
+    _, means, deviations = marginals(beliefs, np.arange(len(beliefs)), number)
     smallest = np.sqrt(beliefs.prior.covariances[:, number, number]).T * _SMALLEST_DEVIATION
     z = (scores[:, None] - means) / np.maximum(deviations, smallest)
     weights = beliefs.weights()

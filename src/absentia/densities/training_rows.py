@@ -12,17 +12,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.beliefs import Prior
+from absentia.beliefs import LowRankPrior, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.beliefs.limits import raise_too_far
 from absentia.beliefs.prior import FARTHEST, category_shares
-from absentia.densities.em.ascent import TakesExpectations
-from absentia.densities.em.expectation import Expectation
-from absentia.densities.em.limited_rows import (
-    JoinedExpectation,
-    LimitedExpectation,
-    narrow_intervals_filled,
-)
+from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
+from absentia.densities.em.limited_rows import LimitedExpectation, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
@@ -35,54 +31,34 @@ from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 _ROWS_FOR_CURVES = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """The rows that a density is fitted to, and how they came from those of the user.
-
-    Attributes
-    ----------
-    rows : Table or Stream
-        Scores; the user's own values where there are no margins.
-    margins : Margins or None
-        One curve per column.
-    log_jacobian : float
-        Added to a log-likelihood of scores, gives that of the table.
-    """
-
-    rows: Table | Stream
-    margins: Margins | None = None
-    log_jacobian: float = 0.0
-
-    def margins_of(self, columns: IntArray) -> Margins | None:
-        """Return the curves of the columns that a density describes, None where it has none."""
-        if self.margins is None or not len(columns):
-            return None
-        return self.margins.of_columns(columns)
-
-
 def scored_rows(
     rows: Table | Stream,
     margins: str | None,
     sample_weight: ArrayLike | None,
     not_numbers: Sequence[int] = (),
-) -> ScoredRows:
-    """Fit the curves and apply them; without ``margins`` the rows are as they were.
+) -> tuple[Table | Stream, Margins | None, float]:
+    """Fit the curves and apply them; return scores, curves, and the log-Jacobian of all rows.
 
-    ``not_numbers`` are columns of categories, which stay as they are.
+    Without ``margins`` the rows are as they were. ``not_numbers`` are columns of categories, which
+    stay as they are.
     """
     if margins is None:
-        return ScoredRows(rows)
+        return rows, None, 0.0
     if isinstance(rows, Stream):
         # Always the same rows at random; scores are made again at each pass.
         sample, weights = sample_rows(rows, _ROWS_FOR_CURVES, np.random.RandomState(0))
         curves = Margins.of(Table(sample), weights).leaving(not_numbers)
-        total = float(rows.map_sum(_log_slopes, curves))
-        return ScoredRows(_ScoredStream(rows, curves), curves, total)
+        return _ScoredStream(rows, curves), curves, float(rows.map_sum(_log_slopes, curves))
     weights = row_weights(sample_weight, len(rows))
     curves = Margins.of(rows, weights).leaving(not_numbers)
     slopes = curves.log_slopes(rows.array)
     total = float(slopes.sum() if weights is None else weights @ slopes)
-    return ScoredRows(curves.forward_table(rows), curves, total)
+    return curves.forward_table(rows), curves, total
+
+
+def margins_of(margins: Margins | None, columns: IntArray) -> Margins | None:
+    """Return the curves of the columns that a density describes, None where it has none."""
+    return None if margins is None or not len(columns) else margins.of_columns(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,24 +103,10 @@ LOG_ROOT_2_PI = 0.5 * float(np.log(2 * np.pi))
 class TrainingRows:
     """The rows that a density learns from, checked and in standard units.
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n_rows, n_columns)
-        Without rows of weight zero, rows with nothing observed, columns never observed.
-    weights : ndarray of shape (n_rows,), or None where all weights are one
-    columns : ndarray of int
-        Which columns of the table these are.
-    scaling : Scaling
-    log_jacobian : float
-        Added to a log-likelihood of ``Z``, gives that of the table.
-    patterns : Patterns
-        Of ``Z``.
-    codes : ndarray of int, shape (n_rows, n_category_columns), or None
-        Categories, -1 where missing.
-    marginals : tuple of ndarray of shape (n_categories,)
-        How frequent the categories of these columns are.
-    limits : pair of ndarray of shape (n_rows, n_columns), or None
-        Lower and upper limits of missing values of ``Z``, infinite where there is none.
+    ``Z`` is without rows of weight zero, rows with nothing observed, and columns never observed;
+    ``columns`` are those of the table. ``log_jacobian``, added to a log-likelihood of ``Z``, gives
+    that of the table. ``codes`` are categories, -1 where missing, and ``marginals`` how frequent
+    they are. ``limits`` are those of missing values of ``Z``, infinite where there is none.
     """
 
     Z: FloatArray
@@ -159,11 +121,16 @@ class TrainingRows:
 
     @classmethod
     def of(
-        cls, rows: Table, sample_weight: ArrayLike | None = None, codes: IntArray | None = None
+        cls,
+        rows: Table,
+        sample_weight: ArrayLike | None = None,
+        codes: IntArray | None = None,
+        log_jacobian: float = 0.0,
     ) -> TrainingRows:
         """Check the weights of a table; warn of columns that are missing in every row.
 
-        ``codes`` are categories beside the numbers, their columns observed at least once.
+        ``codes`` are categories beside the numbers, their columns observed at least once;
+        ``log_jacobian`` is that of the rows themselves.
         """
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
         table = np.ascontiguousarray(rows.array)
@@ -192,8 +159,12 @@ class TrainingRows:
         if not kept.all():
             table = np.ascontiguousarray(table[:, columns])
         marginals = () if codes is None else category_shares(codes, weights)
-        if not len(columns):
-            return cls._without_numbers(len(table), weights, codes, marginals)
+        if not len(columns):  # one number stands for none: zero, under a fixed N(0, 1)
+            Z = np.zeros((len(table), 1))
+            total = float(len(Z) if weights is None else weights.sum())
+            unscaled, complete = Scaling(np.zeros(1), np.ones(1)), Patterns.of_mask(np.isnan(Z))
+            added = LOG_ROOT_2_PI * total
+            return cls(Z, weights, columns, unscaled, added, complete, codes, marginals)
         limits = rows.limits_of(columns)
         if limits is not None:
             limits = limits[0][used], limits[1][used]
@@ -212,36 +183,11 @@ class TrainingRows:
             weights,
             columns,
             scaling,
-            scaling.log_jacobian(table, weights),
+            scaling.log_jacobian(table, weights) + log_jacobian,
             patterns.of_columns(columns),
             codes,
             marginals,
             limits,
-        )
-
-    @classmethod
-    def _without_numbers(
-        cls,
-        n_rows: int,
-        weights: FloatArray | None,
-        codes: IntArray | None,
-        marginals: tuple[FloatArray, ...],
-    ) -> TrainingRows:
-        """Return rows of categories alone: their only number is zero, under a fixed N(0, 1).
-
-        It takes part in no comparison, and what it adds to the log-likelihood is subtracted.
-        """
-        Z = np.zeros((n_rows, 1))
-        total = float(n_rows if weights is None else weights.sum())
-        return cls(
-            Z,
-            weights,
-            np.empty(0, dtype=np.intp),
-            Scaling(np.zeros(1), np.ones(1)),
-            LOG_ROOT_2_PI * total,
-            Patterns.of_mask(np.isnan(Z)),
-            codes,
-            marginals,
         )
 
     @property
@@ -262,13 +208,15 @@ class TrainingRows:
         Z = self.Z if self.limits is None else narrow_intervals_filled(self.Z, *self.limits)
         return automatic_shrinkage(Z, self.weights)
 
-    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> TakesExpectations:
-        """Return the rows prepared for E-steps, those with limits apart from the others."""
+    def expectation(
+        self, *, sum_patterns: bool, n_jobs: int | None
+    ) -> Callable[[Prior], ExpectedMoments]:
+        """Return the E-step of the rows, those with limits apart from the others."""
         # Sums of patterns are for one Gaussian, which categories do not inform.
         codes = None if sum_patterns else self.codes
         n_categories = () if codes is None else tuple(map(len, self.marginals))
 
-        def plain(rows: slice | IntArray) -> TakesExpectations:
+        def plain(rows: slice | IntArray) -> Expectation:
             return Expectation(
                 self.Z[rows],
                 None if self.weights is None else self.weights[rows],
@@ -295,7 +243,16 @@ class TrainingRows:
         )
         if limited.all():
             return censored
-        return JoinedExpectation([plain(np.flatnonzero(~limited)), censored])
+        others = plain(np.flatnonzero(~limited))
+        return lambda prior: others(prior) + censored(prior)
+
+    def factor_expectation(self) -> Callable[[LowRankPrior], FactorMoments]:
+        """Return the E-step of factors and noise."""
+        return FactorExpectation(self.Z, self.weights, self.patterns)
+
+    def sampled(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return the rows in standard units and their weights."""
+        return self.Z, self.weights
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
         """Return rows completed by their conditional means, weights and codes, for starts."""

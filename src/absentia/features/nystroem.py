@@ -52,19 +52,11 @@ def candidate_rows(
 def choose_landmarks(
     rule: str, kernel: Kernel, candidates: Beliefs, n_landmarks: int, rng: np.random.RandomState
 ) -> IntArray:
-    """Return which candidates become landmarks, in ascending order.
+    """Return which candidates become landmarks under a resolved kernel, in ascending order.
 
-    Parameters
-    ----------
-    rule : {"kmeans++", "leverage", "uniform"}
-        ``"kmeans++"`` spreads landmarks over the conditional means, each new one likely where the
-        others are far. ``"leverage"`` draws rows by their approximate ridge leverage under the
-        kernel: how much of the regression a row decides on its own. ``"uniform"`` draws at random.
-    kernel : Kernel
-        Resolved.
-    candidates : Beliefs
-    n_landmarks : int
-    rng : RandomState
+    ``"kmeans++"`` spreads landmarks over the conditional means, each new one likely where the
+    others are far. ``"leverage"`` draws rows by their approximate ridge leverage under the kernel:
+    how much of the regression a row decides on its own. ``"uniform"`` draws at random.
     """
     words(*LANDMARK_RULES).check("landmarks", rule)
     if n_landmarks >= len(candidates):

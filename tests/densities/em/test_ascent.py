@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia import GaussianDensity
-from absentia.densities.em.ascent import ascend, correction_of, pack, unpack
+from absentia.densities.em.ascent import MixtureCoordinates, ascend, correction_of
 from densities.examples import random_prior, with_holes
 
 
@@ -80,7 +80,8 @@ def test_saves_most_steps_of_em_and_finds_the_same_optimum(rate, saving):
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 10**6))
 def test_parameters_survive_packing(k, d, seed):
     prior = random_prior(np.random.default_rng(seed), k, d)
-    again = unpack(pack(prior), d)
+    coordinates = MixtureCoordinates(d)
+    again = coordinates.unpack(coordinates.pack(prior))
     np.testing.assert_allclose(again.weights, prior.weights, rtol=1e-12)
     assert np.array_equal(again.means, prior.means)
     np.testing.assert_allclose(again.covariances, prior.covariances, rtol=1e-10, atol=1e-12)

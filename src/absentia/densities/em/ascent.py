@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,6 +31,8 @@ Step = Callable[[FloatArray], tuple[float, FloatArray] | None]
 #: From parameters and a change of them to how large it is, at least the largest entry.
 Size = Callable[[FloatArray, FloatArray], float]
 
+P = TypeVar("P", bound=Prior)
+
 _ORDER = 10  # residuals looked at; 20 saves nothing more, 5 costs a fifth more steps
 _RIDGE = 1e-8  # of the largest squared singular value: nearly dependent residuals do no harm
 _LONGEST_PAUSE = 8
@@ -44,16 +46,9 @@ def _largest(parameters: FloatArray, change: FloatArray) -> float:
 class Ascent:
     """The result of an ascent, and its convergence.
 
-    Attributes
-    ----------
-    parameters : ndarray
-    objectives : ndarray of shape (n_steps,)
-        The objective at the best parameters known after each evaluation; it never falls, and the
-        last is that of ``parameters``.
-    residual : float
-        The largest change that another step would make to any parameter.
-    ending : SolverStatus
-        Converged; stalled where double precision goes no further; or out of iterations.
+    ``objectives`` are those of the best parameters known after each evaluation: they never fall,
+    and the last is that of ``parameters``. ``residual`` is the largest change that another step
+    would make to a parameter.
     """
 
     parameters: FloatArray
@@ -76,23 +71,9 @@ def ascend(
     accelerate: bool = True,
     size: Size = _largest,
 ) -> Ascent | None:
-    """Repeat a step until the change that it makes is no larger than ``tol``.
+    """Repeat a step, at most ``max_iter`` times, until the change that it makes is within ``tol``.
 
-    Parameters
-    ----------
-    step : callable
-        Called at most ``max_iter`` times.
-    start : ndarray of shape (n_parameters,)
-    max_iter : int
-    tol : float
-    accelerate : bool, default=True
-        Whether to extrapolate.
-    size : callable, optional
-        How large a change is; by default its largest entry.
-
-    Returns
-    -------
-    Ascent, or None where a plain step leads to where there is no objective.
+    Returns None where a plain step leads to where there is no objective.
     """
     first = step(start)
     if first is None:
@@ -158,67 +139,67 @@ def correction_of(
 
 # A change of 1e-3 of what a column keeps is worth as much as one of 1e-5 standard deviations:
 # the objective is then within about 1e-3 of its maximum, whatever determines what.
-_RELATIVE = 0.01
+RELATIVE = 0.01
 
 
-def pack(prior: Prior) -> FloatArray:
-    """Return roots of the weights, means and Cholesky factors of the covariances in one vector.
-
-    And roots of the probabilities of categories, where there are any.
+@dataclass(frozen=True)
+class MixtureCoordinates:
+    """Roots of weights, means, Cholesky factors of covariances and roots of probabilities.
 
     Any vector of that length unpacks to weights that sum to one and to covariances without
     negative eigenvalues, so that an extrapolation cannot leave the space of densities. In trials
     these coordinates took fewer steps than covariances, precisions or logarithms of the factors'
     diagonals.
     """
-    rows, columns = _lower(prior.n_features)
-    roots = np.linalg.cholesky(prior.covariances)[:, rows, columns]
-    shares = [np.sqrt(table).ravel() for table in prior.probabilities]
-    return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel(), *shares])
 
+    n_features: int
+    n_categories: tuple[int, ...] = ()
 
-def unpack(vector: FloatArray, n_features: int, n_categories: tuple[int, ...] = ()) -> Prior:
-    """Return the prior whose parameters :func:`pack` has put into a vector."""
-    weight_roots, means, roots, *shares = _split(vector, n_features, n_categories)
-    weights = weight_roots[:, 0] ** 2
-    probabilities = tuple(part**2 / (part**2).sum(axis=1, keepdims=True) for part in shares)
-    covariances = roots @ roots.transpose(0, 2, 1)
-    covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
-    return Prior(weights / weights.sum(), means, covariances, probabilities)
+    def pack(self, prior: Prior) -> FloatArray:
+        """Return the parameters in one vector."""
+        rows, columns = _lower(self.n_features)
+        roots = np.linalg.cholesky(prior.covariances)[:, rows, columns]
+        shares = [np.sqrt(table).ravel() for table in prior.probabilities]
+        return np.concatenate([np.sqrt(prior.weights), prior.means.ravel(), roots.ravel(), *shares])
 
+    def unpack(self, vector: FloatArray) -> Prior:
+        """Return the prior of a vector."""
+        weight_roots, means, roots, *shares = self._split(vector)
+        weights = weight_roots[:, 0] ** 2
+        probabilities = tuple(part**2 / (part**2).sum(axis=1, keepdims=True) for part in shares)
+        covariances = roots @ roots.transpose(0, 2, 1)
+        covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
+        return Prior(weights / weights.sum(), means, covariances, probabilities)
 
-def largest_change(
-    vector: FloatArray, change: FloatArray, n_features: int, n_categories: tuple[int, ...] = ()
-) -> float:
-    """Return the largest change of a parameter, or a hundredth of it in the density's own units.
+    def largest_change(self, vector: FloatArray, change: FloatArray) -> float:
+        """Return the largest change of a parameter, or a hundredth of it in the density's units.
 
-    Means and Cholesky factors change by ``inv(R)`` times their change in the density's own units,
-    ``R`` being the factor of the component. That counts where the others nearly determine a column:
-    it keeps a thousandth of its standard deviation, say, and changes by half of that.
-    """
-    largest = float(np.abs(change).max(initial=0.0))
-    roots = _split(vector, n_features, n_categories)[2]
-    means, factors = _split(change, n_features, n_categories)[1:3]
-    for root, mean, factor in zip(roots, means, factors, strict=True):
-        if not np.diagonal(root).all():
-            return np.inf
-        relative = solve_triangular(root, np.column_stack([mean, factor]), lower=True)
-        largest = max(largest, _RELATIVE * float(np.abs(relative).max()))
-    return largest
+        Means and Cholesky factors change by ``inv(R)`` times their change in the density's own
+        units, ``R`` being the factor of the component. That counts where the others nearly
+        determine a column: it keeps a thousandth of its standard deviation, say, and changes by
+        half of that.
+        """
+        largest = _largest(vector, change)
+        roots = self._split(vector)[2]
+        means, factors = self._split(change)[1:3]
+        for root, mean, factor in zip(roots, means, factors, strict=True):
+            if not np.diagonal(root).all():
+                return np.inf
+            relative = solve_triangular(root, np.column_stack([mean, factor]), lower=True)
+            largest = max(largest, RELATIVE * float(np.abs(relative).max()))
+        return largest
 
-
-def _split(vector: FloatArray, n_features: int, n_categories: tuple[int, ...]) -> list[FloatArray]:
-    """Return weights (k, 1), means (k, d), triangles (k, d, d) and shares (k, n_categories)."""
-    d = n_features
-    sizes = np.array([1, d, d * (d + 1) // 2, *n_categories])
-    k = len(vector) // int(sizes.sum())
-    weights, means, entries, *shares = (
-        part.reshape(k, -1) for part in np.split(vector, np.cumsum(k * sizes)[:-1])
-    )
-    rows, columns = _lower(d)
-    roots = np.zeros((k, d, d))
-    roots[:, rows, columns] = entries
-    return [weights, means, roots, *shares]
+    def _split(self, vector: FloatArray) -> list[FloatArray]:
+        """Return weights (k, 1), means (k, d), triangles (k, d, d) and shares (k, n_categories)."""
+        d = self.n_features
+        sizes = np.array([1, d, d * (d + 1) // 2, *self.n_categories])
+        k = len(vector) // int(sizes.sum())
+        weights, means, entries, *shares = (
+            part.reshape(k, -1) for part in np.split(vector, np.cumsum(k * sizes)[:-1])
+        )
+        roots = np.zeros((k, d, d))
+        roots[:, *_lower(d)] = entries
+        return [weights, means, roots, *shares]
 
 
 @lru_cache(maxsize=16)
@@ -239,16 +220,9 @@ class Penalty:
     ``(N C + strength T + ridge I) / (N + strength)``. No column can lose all its variance, and no
     component can collapse onto a few rows, while ``strength`` or ``ridge`` is positive.
 
-    Attributes
-    ----------
-    strength : float
-        Counted in rows; infinite fixes ``S = T``.
-    target : ndarray of shape (n_features, n_features)
-        ``T``.
-    ridge : float
-    pseudocounts : tuple of ndarray of shape (n_categories,)
-        For each column of categories, rows of each category that are added to each component: the
-        objective gains ``pseudocounts' log p``, a Dirichlet penalty.
+    ``strength`` is counted in rows; infinite fixes ``S = T``, the ``target``. ``pseudocounts`` are
+    rows of each category that are added to each component: the objective gains
+    ``pseudocounts' log p``, a Dirichlet penalty.
     """
 
     strength: float
@@ -287,65 +261,37 @@ class Penalty:
         return Prior(weights, prior.means + shifts, covariances, probabilities)
 
 
-class TakesExpectations(Protocol):
-    """Rows, in memory or not, whose expected moments under a prior can be computed."""
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns of numbers."""
-
-    @property
-    def n_categories(self) -> tuple[int, ...]:
-        """Number of categories of each column of categories."""
-
-    def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Return their moments; None where a covariance of the prior is nearly singular."""
-
-
 def climb(
-    expectation: TakesExpectations,
-    penalty: Penalty,
-    start: Prior | FloatArray,
+    expectation: Callable[[P], Any],
+    penalty: Any,
+    coordinates: Any,
+    start: P | FloatArray,
     *,
     max_iter: int,
     tol: float,
     accelerate: bool = True,
-) -> tuple[Prior, Ascent] | None:
+) -> tuple[P, Ascent] | None:
     """Run EM from a prior, or from where another ascent ended.
 
-    Returns None where the start, or a step of EM, has a covariance that is nearly singular: the
-    likelihood then has no maximum, or none that double precision can find.
+    The penalty has ``value`` and ``maximised`` as :class:`Penalty`, the coordinates have ``pack``,
+    ``unpack`` and ``largest_change`` as :class:`MixtureCoordinates`. Returns None where the start,
+    or a step of EM, raises LinAlgError, as a covariance that is nearly singular does: the
+    likelihood then has no maximum, or none that double precision finds.
     """
-    d, n_categories = expectation.n_features, expectation.n_categories
 
     def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
-        prior = unpack(vector, d, n_categories)
-        moments = expectation(prior)
-        if moments is None:
-            return None
         try:
-            following = pack(penalty.maximised(prior, moments))
+            prior = coordinates.unpack(vector)
+            moments = expectation(prior)
+            following = coordinates.pack(penalty.maximised(prior, moments))
+            return moments.log_likelihood - penalty.value(prior), following
         except np.linalg.LinAlgError:
             return None
-        return moments.log_likelihood - penalty.value(prior), following
 
     try:
-        vector = pack(start) if isinstance(start, Prior) else start
+        vector = start if isinstance(start, np.ndarray) else coordinates.pack(start)
     except np.linalg.LinAlgError:
         return None
-    ascent = ascend(
-        step,
-        vector,
-        max_iter=max_iter,
-        tol=tol,
-        accelerate=accelerate,
-        size=lambda here, change: largest_change(here, change, d, n_categories),
-    )
-    return (
-        None
-        if ascent is None
-        else (
-            unpack(ascent.parameters, d, n_categories),
-            ascent,
-        )
-    )
+    size = coordinates.largest_change
+    ascent = ascend(step, vector, max_iter=max_iter, tol=tol, accelerate=accelerate, size=size)
+    return None if ascent is None else (coordinates.unpack(ascent.parameters), ascent)

@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import GroupedRows, RowsGiven, group_rows, log_normalised
-from absentia.beliefs.prior import indicators, split_categories
+from absentia.beliefs.prior import SINGULAR, indicators, split_categories
 from absentia.engine.compiling import is_small
 from absentia.engine.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
@@ -24,18 +24,10 @@ _ROWS_PER_BATCH = 4096
 class ExpectedMoments:
     """The expected sufficient statistics of the rows, by component, about the old means.
 
-    Attributes
-    ----------
-    log_likelihood : float
-        Of what was observed, under the parameters that the expectations were taken with.
-    totals : ndarray of shape (n_components,)
-        The expected weight of the rows of each component.
-    firsts : ndarray of shape (n_components, n_features)
-        Weighted sums of the completed rows.
-    seconds : ndarray of shape (n_components, n_features, n_features)
-        Weighted sums of their outer products, with the conditional covariances.
-    counts : tuple of ndarray of shape (n_components, n_categories)
-        For each column of categories, the expected weight of the rows of each category.
+    Weights of the rows (k,), weighted sums of the completed rows (k, d) and of their outer
+    products with the conditional covariances (k, d, d), and for each column of categories the
+    weights of its categories (k, n_categories). The log-likelihood is that of the parameters that
+    expectations were taken with.
     """
 
     log_likelihood: float
@@ -85,21 +77,8 @@ class Expectation:
     product of matrices: per row ``O(d^2)``, per pattern ``O(min(|L|, |O|)^3)``.
     Memory is that of one copy of the table, and of a few batches.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing; scaled so that every column is of order one.
-    weights : ndarray of shape (n_samples,), optional
-    sum_patterns : bool
-        Whether to reduce patterns to sums, which is useful with one component only.
-    n_jobs : int, optional
-        Threads over chunks of rows; by default as many as BLAS would use.
-    patterns : Patterns, optional
-        The missing patterns of ``X``, where they are known.
-    codes : ndarray of int, shape (n_samples, n_category_columns), optional
-        The category of each row in columns of categories, -1 where it is missing.
-    n_categories : tuple of int
-        How many categories these columns have.
+    Columns of ``X`` are of order one, NaN where missing; ``codes`` are -1 where a category is
+    missing. Reducing patterns to sums (``sum_patterns``) is useful with one component only.
     """
 
     def __init__(
@@ -115,11 +94,8 @@ class Expectation:
     ):
         if patterns is None:
             patterns = Patterns.of_mask(np.isnan(X))
-        self.n_features = X.shape[1]
-        self.n_categories = n_categories
-        self.total_weight = float(len(X) if weights is None else weights.sum())
         self.n_jobs = n_jobs
-        summed = patterns.counts > 2 * self.n_features
+        summed = patterns.counts > 2 * X.shape[1]
         # A small table is quick row by row, without one more function to compile.
         summed &= sum_patterns and not is_small(4 * X.size)
         in_sums = summed[patterns.pattern_of_row]
@@ -133,23 +109,20 @@ class Expectation:
             words = None if codes is None else indicators(codes[rows], n_categories)
             self._batches.append((batch, np.nan_to_num(X[rows]), row_weights, words))
 
-    def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance is nearly singular."""
-        if not prior.well_conditioned:  # a climb could be led astray by noise
-            return None
-        parts = self._of_batches(prior)
-        if any(part is None for part in parts):
-            return None
-        return _joined([part for part in parts if part is not None], prior)
-
-    def _of_batches(self, prior: Prior) -> list[_Part | None]:
-        parts: list[_Part | None] = []
-        if len(self._summed.counts):
-            parts.append(_part_of_sums(self._summed, prior))
+    def __call__(self, prior: Prior) -> ExpectedMoments:
+        """Take expectations under a prior; LinAlgError where a covariance is nearly singular."""
+        require_well_conditioned(prior)
+        parts = [_part_of_sums(self._summed, prior)] if len(self._summed.counts) else []
         # Starting threads takes about as long as the rows of one chunk.
         threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BATCH else 1
         parts += map_on_threads(lambda batch: _part_of_batch(*batch, prior), self._batches, threads)
-        return parts
+        return _joined(parts, prior)
+
+
+def require_well_conditioned(prior: Prior) -> None:
+    """Raise LinAlgError for a prior under which rounding could lead an ascent astray."""
+    if not prior.well_conditioned:
+        raise np.linalg.LinAlgError(SINGULAR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,12 +169,12 @@ def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
 
 def _part_of_batch(
     batch: GroupedRows, X: FloatArray, weights: FloatArray | None, words: Any, prior: Prior
-) -> _Part | None:
+) -> _Part:
     k, d = prior.means.shape
     givens = [RowsGiven.of(batch, X, prior, c) for c in range(k)]
     log_joint = np.column_stack([given.log_densities for given in givens])
     if np.isnan(log_joint).any():
-        return None
+        raise np.linalg.LinAlgError(SINGULAR)
     if k > 1:
         with np.errstate(divide="ignore"):
             log_joint += np.log(prior.weights)
@@ -233,7 +206,7 @@ def _part_of_batch(
     )
 
 
-def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part | None:
+def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part:
     d = prior.n_features
     S, G = prior.covariances[0], prior.precisions[0]
     first, second, spread = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
@@ -250,7 +223,7 @@ def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part | None:
         spread,
     )
     if np.isnan(log_determinants):
-        return None
+        raise np.linalg.LinAlgError(SINGULAR)
     # A completed row y has y'Gy = y[O]' inv(S[O,O]) y[O], so the products hold all the quadratics.
     n_observed = float(summed.counts @ (~summed.masks).sum(axis=1))
     log_likelihood = -0.5 * (

@@ -10,7 +10,6 @@ Wu, 1998), which the likelihood does not fall by either, and which saves most of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import eigh
@@ -23,7 +22,7 @@ from absentia.beliefs.low_rank_prior import (
     packed_products,
     unpacked,
 )
-from absentia.densities.em.ascent import Ascent, ascend
+from absentia.densities.em.ascent import RELATIVE
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -33,21 +32,9 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 class FactorMoments:
     """Expected sums over the rows, by component; rows count from the old means.
 
-    Those with an axis of columns sum over the rows that have the column.
-
-    Attributes
-    ----------
-    log_likelihood : float
-        Of what was observed, under the parameters that the expectations were taken with.
-    totals : ndarray of shape (k,)
-        Weights of the rows.
-    scores : ndarray of shape (k, q)
-        Factors, and ``score_products`` (k, q (q + 1) / 2) their products.
-    counts : ndarray of shape (k, d)
-        Weights, ``sums`` (k, d) values, ``squares`` (k, d) squared values.
-    seen_scores : ndarray of shape (k, d, q)
-        Factors, ``seen_products`` (k, d, q (q + 1) / 2) their products, and ``crossed`` (k, d, q)
-        values times factors.
+    Over all rows: weights (k,), factors (k, q) and their packed products. Over the rows that have
+    a column: weights, values and squared values (k, d), factors (k, d, q), their packed products,
+    and values times factors (k, d, q).
     """
 
     log_likelihood: float
@@ -74,25 +61,10 @@ class FactorMoments:
         return FactorMoments(**{name: mine[name] + theirs[name] for name in mine})
 
 
-class TakesFactorExpectations(Protocol):
-    """Rows, in memory or not, whose moments under factors and noise can be computed."""
-
-    def __call__(self, prior: LowRankPrior) -> FactorMoments:
-        """Return their moments."""
-
-
 class FactorExpectation:
     """An incomplete table, arranged once for E-steps: rows sorted by pattern, in slices.
 
     A step costs O(q^2) per row and column, and O(q^3) per pattern.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing; scaled so that every column is of order one.
-    weights : ndarray of shape (n_samples,), optional
-    patterns : Patterns, optional
-        The missing patterns of ``X``, where they are known.
     """
 
     def __init__(
@@ -164,22 +136,14 @@ def _moments(
 
 @dataclass(frozen=True, eq=False)
 class FactorPenalty:
-    """The penalty of :class:`~absentia.densities.em.penalty.Penalty`, in the factors.
+    """The penalty of :class:`~absentia.densities.em.ascent.Penalty`, in the factors.
 
     The objective is the log-likelihood of what was observed less
 
         1/2 (strength log det S + tr(T inv(S))),   T = diag(diagonal) + roots roots'
 
     for each component: as if there were ``strength`` further, complete rows with the products
-    ``T``. No noise falls below ``floor``.
-
-    Attributes
-    ----------
-    strength : float
-        Counted in rows; infinite fixes ``S = I``.
-    diagonal : ndarray of shape (n_features,)
-    roots : ndarray of shape (n_features, any)
-    floor : float
+    ``T``; infinite fixes ``S = I``. No noise falls below ``floor``.
     """
 
     strength: float
@@ -258,20 +222,17 @@ def _complete(loadings: FloatArray, noise: FloatArray) -> tuple[FactorKnowledge,
     return FactorKnowledge.of(loadings, noise, masks), loadings / noise[:, None]
 
 
-# As in `coordinates`: changes in units of a column's own noise count a hundredth.
-_RELATIVE = 0.01
-
 # Smallest loadings to start with: EM would stay at zero.
 _SMALLEST_START = 0.05
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Components, columns and factors: how a vector of parameters is read.
+# Below this noise the likelihood has no maximum that double precision can find.
+_SMALLEST_NOISE = 1e-11
 
-    Any vector reads as a density: roots of weights, means, loadings, and roots of what noises are
-    above their floor.
-    """
+
+@dataclass(frozen=True)
+class FactorCoordinates:
+    """Roots of weights, means, loadings, and roots of what noises are above their floor."""
 
     n_components: int
     n_features: int
@@ -285,10 +246,12 @@ class Shape:
         return np.concatenate([part.ravel() for part in parts])
 
     def unpack(self, vector: FloatArray) -> LowRankPrior:
-        """Return the prior of a vector."""
+        """Return the prior of a vector; LinAlgError where a noise vanishes."""
         roots, means, loadings, above = self._split(vector)
-        weights = roots[:, 0] ** 2
-        return LowRankPrior.of(weights / weights.sum(), means, loadings, self.floor + above**2)
+        weights, noises = roots[:, 0] ** 2, self.floor + above**2
+        if not ((noises > _SMALLEST_NOISE).all() and np.isfinite(vector).all()):
+            raise np.linalg.LinAlgError("A column has no noise left.")
+        return LowRankPrior.of(weights / weights.sum(), means, loadings, noises)
 
     def largest_change(self, vector: FloatArray, change: FloatArray) -> float:
         """Return the largest change of a parameter, or a hundredth of it in units of the noise."""
@@ -298,7 +261,7 @@ class Shape:
         for part in (means, above, np.abs(loadings).max(axis=2)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = np.abs(part) / noise_roots
-            largest = max(largest, _RELATIVE * float(np.nan_to_num(relative).max()))
+            largest = max(largest, RELATIVE * float(np.nan_to_num(relative).max()))
         return largest
 
     def _split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -311,45 +274,6 @@ class Shape:
             loadings.reshape(k, d, q),
             above.reshape(k, d),
         )
-
-
-def climb_factors(
-    expectation: TakesFactorExpectations,
-    penalty: FactorPenalty,
-    start: LowRankPrior,
-    *,
-    max_iter: int,
-    tol: float,
-    accelerate: bool = True,
-) -> tuple[LowRankPrior, Ascent] | None:
-    """Run EM from a start; None where a noise vanishes and nothing keeps it from that."""
-    shape = Shape(start.n_components, start.n_features, start.n_factors, penalty.floor)
-
-    def step(vector: FloatArray) -> tuple[float, FloatArray] | None:
-        prior = shape.unpack(vector)
-        if not (prior.noises > _SMALLEST_NOISE).all() or not np.isfinite(vector).all():
-            return None
-        try:
-            moments = expectation(prior)
-            objective = moments.log_likelihood - penalty.value(prior)
-            following = shape.pack(penalty.maximised(prior, moments))
-        except np.linalg.LinAlgError:
-            return None
-        return objective, following
-
-    ascent = ascend(
-        step,
-        shape.pack(start),
-        max_iter=max_iter,
-        tol=tol,
-        accelerate=accelerate,
-        size=shape.largest_change,
-    )
-    return None if ascent is None else (shape.unpack(ascent.parameters), ascent)
-
-
-# Below this the likelihood has no maximum that double precision can find.
-_SMALLEST_NOISE = 1e-11
 
 
 def factor_start(correlations: FloatArray, n_factors: int, floor: float) -> LowRankPrior:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -14,8 +13,7 @@ from absentia.beliefs.conditioning import condition, log_normalised
 from absentia.beliefs.limits import truncated_to
 from absentia.beliefs.prior import indicators, split_categories
 from absentia.beliefs.truncated_normal import truncated_moments
-from absentia.densities.em.ascent import TakesExpectations
-from absentia.densities.em.expectation import ExpectedMoments
+from absentia.densities.em.expectation import ExpectedMoments, require_well_conditioned
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
@@ -34,21 +32,6 @@ def narrow_intervals_filled(Z: FloatArray, lower: FloatArray, upper: FloatArray)
     return filled
 
 
-class JoinedExpectation:
-    """Rows of several kinds: their moments, added up."""
-
-    def __init__(self, parts: Sequence[TakesExpectations]):
-        self.parts = parts
-        self.n_features = parts[0].n_features
-        self.n_categories = parts[0].n_categories
-
-    def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance is nearly singular."""
-        found = [part(prior) for part in self.parts]
-        moments = [part for part in found if part is not None]
-        return reduce(add, moments) if len(moments) == len(found) else None
-
-
 @dataclass(frozen=True, eq=False)
 class LimitedExpectation:
     """Rows of which some missing values have limits, as :class:`Expectation` has other rows.
@@ -59,15 +42,6 @@ class LimitedExpectation:
     likelihood; several are approximated by expectation propagation, whose log-mass has exactly
     these moments as its derivatives, so that EM has its fixed points where the approximate
     likelihood is stationary. See :func:`absentia.beliefs.limits.truncated_to`.
-
-    Attributes
-    ----------
-    Z : ndarray of shape (n_rows, n_features)
-    weights : ndarray of shape (n_rows,) or None
-    patterns : Patterns
-    codes : ndarray of int, shape (n_rows, n_category_columns), or None
-    limits : pair of ndarray of shape (n_rows, n_features)
-    n_categories : tuple of int
     """
 
     Z: FloatArray
@@ -77,21 +51,12 @@ class LimitedExpectation:
     limits: tuple[FloatArray, FloatArray]
     n_categories: tuple[int, ...]
 
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return int(self.Z.shape[1])
-
-    def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance is nearly singular."""
-        if not prior.well_conditioned:
-            return None
-        try:
-            beliefs, log_likelihoods = condition(
-                prior, self.Z, patterns=self.patterns, codes=self.codes
-            )
-        except np.linalg.LinAlgError:
-            return None
+    def __call__(self, prior: Prior) -> ExpectedMoments:
+        """Take expectations under a prior; LinAlgError where a covariance is nearly singular."""
+        require_well_conditioned(prior)
+        beliefs, log_likelihoods = condition(
+            prior, self.Z, patterns=self.patterns, codes=self.codes
+        )
         log_joint = beliefs.log_weights + log_likelihoods[:, None]
         k, d = prior.means.shape
         slices = bounded_slices(len(self.Z), k * d * d)

@@ -147,14 +147,8 @@ def _censored_moments(
     """Return mean and deviation of the normal distribution that fits values and limits best.
 
     EM for one column: a value between limits ``a`` and ``b`` counts with the mean and the variance
-    of ``N(mean, deviation^2)`` within them.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n,)
-        In units in which a first guess is zero and one; NaN where there are limits instead.
-    lower, upper : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
+    of ``N(mean, deviation^2)`` within them. ``z`` is NaN there, in units in which a first guess is
+    zero and one.
     """
     between = np.isnan(z)
     a, b = lower[between], upper[between]
@@ -186,18 +180,6 @@ def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> flo
     together counts as poorly known; ``rho^2`` is estimated by the adjusted ``r^2`` (which is what
     remains of it after chance), and ``var(r)`` by ``(1 - rho^2)^2 / (n - 1)``, as for Gaussians.
     Pairs never seen together are taken as unknown: ``rho = 0``, variance one.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_features)
-        Columns of comparable scale, NaN where a value is missing.
-    weights : ndarray of shape (n_samples,), optional
-        A row of weight two counts as two rows.
-
-    Returns
-    -------
-    float
-        Between 0 and 1. The cost is five products of matrices, O(n d^2).
     """
     return shrinkage_from_sums(pair_sums(Z, weights))
 

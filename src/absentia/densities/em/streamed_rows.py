@@ -7,14 +7,19 @@ pass over the chunks, and no chunk is kept in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.beliefs import Prior
+from absentia.beliefs import LowRankPrior, Prior
 from absentia.beliefs.conditioning import condition
-from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.expectation import (
+    Expectation,
+    ExpectedMoments,
+    require_well_conditioned,
+)
+from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
 from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
@@ -35,19 +40,7 @@ _ROWS_FOR_STARTS = 20_000
 class StreamedRows:
     """As :class:`TrainingRows`, for out-of-core and distributed rows.
 
-    Attributes
-    ----------
-    chunks : Stream
-    columns : ndarray of int
-        Which columns have an observed value.
-    scaling : Scaling
-    log_jacobian : float
-        What to add to a log-likelihood in standard units for that of the table.
-    total_weight : float
-        The number of rows in which anything was observed, or the sum of their weights.
-    words : CategoryColumns or None
-    marginals : tuple of ndarray of shape (n_categories,)
-        How frequent the categories of these columns are.
+    ``total_weight`` is that of the rows in which anything was observed.
     """
 
     chunks: Stream
@@ -65,11 +58,13 @@ class StreamedRows:
         words: CategoryColumns | None = None,
         marginals: tuple[FloatArray, ...] = (),
         not_numbers: Sequence[int] = (),
+        log_jacobian: float = 0.0,
     ) -> StreamedRows:
         """Measure the columns in one pass; warn of those that are missing in every row.
 
         ``words`` are columns of categories, with how frequent these are in ``marginals``;
-        ``not_numbers`` are these and columns of categories that no row has.
+        ``not_numbers`` are these and columns of categories that no row has; ``log_jacobian`` is
+        that of the rows themselves.
         """
         moments: _ColumnMoments = chunks.map_sum(_ColumnMoments.of)
         require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
@@ -78,21 +73,14 @@ class StreamedRows:
         warn_of_lost_columns(kept, names)
         kept[list(not_numbers)] = False
         columns = np.flatnonzero(kept)
+        total = moments.total_weight
         if not len(columns):
-            nothing = Scaling(np.zeros(1), np.ones(1))
-            total = moments.total_weight
-            return cls(chunks, columns, nothing, LOG_ROOT_2_PI * total, total, words, marginals)
-        scaling = moments.scaling(columns)
-        scaling.check_units([names[j] for j in columns])
-        return cls(
-            chunks,
-            columns,
-            scaling,
-            -float(moments.totals[columns] @ np.log(scaling.scales)),
-            moments.total_weight,
-            words,
-            marginals,
-        )
+            scaling, log_jacobian = Scaling(np.zeros(1), np.ones(1)), LOG_ROOT_2_PI * total
+        else:
+            scaling = moments.scaling(columns)
+            scaling.check_units([names[j] for j in columns])
+            log_jacobian -= float(moments.totals[columns] @ np.log(scaling.scales))
+        return cls(chunks, columns, scaling, log_jacobian, total, words, marginals)
 
     @property
     def n_columns(self) -> int:
@@ -103,14 +91,30 @@ class StreamedRows:
         """Return how far to shrink correlations, chosen from the rows; one pass."""
         return shrinkage_from_sums(self.chunks.map_sum(_pair_sums, self.columns, self.scaling))
 
-    def expectation(self, *, sum_patterns: bool, n_jobs: int | None) -> SpreadExpectation:
-        """Return the rows as what EM needs of them; each step is one pass."""
-        return SpreadExpectation(self, sum_patterns, n_jobs)
+    def expectation(
+        self, *, sum_patterns: bool, n_jobs: int | None
+    ) -> Callable[[Prior], ExpectedMoments]:
+        """Return the E-step of the rows; each is one pass."""
+        # Sums of patterns are for one Gaussian, which categories say nothing about.
+        words = None if sum_patterns else self.words
+        rest = words, sum_patterns, n_jobs
+
+        def expected(prior: Prior) -> ExpectedMoments:
+            require_well_conditioned(prior)
+            return self.chunks.map_sum(_moments_of_chunk, self.columns, self.scaling, prior, *rest)
+
+        return expected
+
+    def factor_expectation(self) -> Callable[[LowRankPrior], FactorMoments]:
+        """Return the E-step of factors and noise; each is one pass."""
+        return lambda prior: self.chunks.map_sum(
+            _factor_moments_of_chunk, self.columns, self.scaling, prior
+        )
 
     def sampled(self) -> tuple[FloatArray, FloatArray | None]:
         """Return at most 20 000 rows in standard units, always the same, and their weights."""
         rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
-        return standard_rows(Chunk(rows, None, weights), self.columns, self.scaling)
+        return _standard_rows(Chunk(rows, None, weights), self.columns, self.scaling)
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
         """Return some rows with conditional means in the holes, weights and codes, for starts.
@@ -119,39 +123,12 @@ class StreamedRows:
         """
         rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
         chunk = Chunk(rows, None, weights)
-        Z, used = standard_rows(chunk, self.columns, self.scaling)
+        Z, used = _standard_rows(chunk, self.columns, self.scaling)
         codes = None if self.words is None else self.words.codes(_used_rows(chunk)[0])
         return condition(prior, Z)[0].mean(), used, codes
 
 
-class SpreadExpectation:
-    """As :class:`Expectation`, for out-of-core rows: moments summed over chunks."""
-
-    def __init__(self, rows: StreamedRows, sum_patterns: bool, n_jobs: int | None):
-        self.rows = rows
-        self.n_features = rows.n_columns
-        # Sums of patterns are for one Gaussian, which categories say nothing about.
-        self.words = None if sum_patterns else rows.words
-        self.n_categories = () if self.words is None else self.words.n_categories
-        self.sum_patterns = sum_patterns
-        self.n_jobs = n_jobs
-
-    def __call__(self, prior: Prior) -> ExpectedMoments | None:
-        """Take expectations under a prior; None where a covariance is nearly singular."""
-        rows = self.rows
-        summed: _MomentsOrNone = rows.chunks.map_sum(
-            _moments_of_chunk,
-            rows.columns,
-            rows.scaling,
-            prior,
-            self.words,
-            self.sum_patterns,
-            self.n_jobs,
-        )
-        return summed.moments
-
-
-def standard_rows(
+def _standard_rows(
     chunk: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the rows of a chunk with any observed value, in standard units, and their weights.
@@ -182,19 +159,7 @@ def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
 def _pair_sums(
     chunk: Chunk, columns: IntArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    return pair_sums(*standard_rows(chunk, columns, scaling))
-
-
-@dataclass(frozen=True, eq=False)
-class _MomentsOrNone:
-    """The moments of some rows, or None where they are not available; the sum has all or none."""
-
-    moments: ExpectedMoments | None
-
-    def __add__(self, other: _MomentsOrNone) -> _MomentsOrNone:
-        if self.moments is None or other.moments is None:
-            return _MomentsOrNone(None)
-        return _MomentsOrNone(self.moments + other.moments)
+    return pair_sums(*_standard_rows(chunk, columns, scaling))
 
 
 def _moments_of_chunk(
@@ -205,16 +170,14 @@ def _moments_of_chunk(
     words: CategoryColumns | None,
     sum_patterns: bool,
     n_jobs: int | None,
-) -> _MomentsOrNone:
-    Z, weights = standard_rows(chunk, columns, scaling)
+) -> ExpectedMoments:
+    Z, weights = _standard_rows(chunk, columns, scaling)
     n_categories = () if words is None else words.n_categories
     if not len(Z):
         k = prior.n_components
-        zeros = np.zeros(prior.covariances.shape)
         counts = tuple(np.zeros((k, n)) for n in n_categories)
-        return _MomentsOrNone(
-            ExpectedMoments(0.0, np.zeros(k), np.zeros(prior.means.shape), zeros, counts)
-        )
+        zeros = np.zeros(prior.means.shape), np.zeros(prior.covariances.shape)
+        return ExpectedMoments(0.0, np.zeros(k), *zeros, counts)
     expectation = Expectation(
         Z,
         weights,
@@ -223,7 +186,16 @@ def _moments_of_chunk(
         codes=None if words is None else words.codes(_used_rows(chunk)[0]),
         n_categories=n_categories,
     )
-    return _MomentsOrNone(expectation(prior))
+    return expectation(prior)
+
+
+def _factor_moments_of_chunk(
+    chunk: Chunk, columns: IntArray, scaling: Scaling, prior: LowRankPrior
+) -> FactorMoments:
+    Z, weights = _standard_rows(chunk, columns, scaling)
+    if not len(Z):
+        return FactorMoments.zeros(prior.n_components, prior.n_features, prior.n_factors)
+    return FactorExpectation(Z, weights)(prior)
 
 
 @dataclass(frozen=True, eq=False)
