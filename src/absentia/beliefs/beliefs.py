@@ -17,7 +17,6 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs.construction import (
-    check_columns,
     check_parts,
     joined,
     mapped,
@@ -181,16 +180,11 @@ class Beliefs(Stored, MemoryRows):
         return self
 
     def __repr__(self) -> str:
-        n, d, k = len(self), self.n_features, self.n_components
-        n_patterns = self.covariances.n_groups
-        origin = (
-            f"{n_patterns} pattern{'s' * (n_patterns != 1)}"
-            if self.covariances.is_conditioned
-            else "from moments"
-        )
+        conditioned = self.covariances.is_conditioned
+        origin = _counted(self.covariances.n_groups, "pattern") if conditioned else "from moments"
         return (
-            f"Beliefs of {n} row{'s' * (n != 1)} in {d} column{'s' * (d != 1)}, "
-            f"{k} component{'s' * (k != 1)}, {origin}"
+            f"Beliefs of {_counted(len(self), 'row')} in {_counted(self.n_features, 'column')}, "
+            f"{_counted(self.n_components, 'component')}, {origin}"
         )
 
     @property
@@ -200,7 +194,13 @@ class Beliefs(Stored, MemoryRows):
 
     def checked(self, estimator: BaseEstimator) -> Beliefs:
         """Return the beliefs after checking their number of columns against training."""
-        check_columns(self, estimator)
+        # Fewer than the table's where a column was missing in every row of training.
+        expected = getattr(estimator, "_n_belief_columns", estimator.n_features_in_)
+        if self.n_features != expected:
+            raise ValueError(
+                f"X has {self.n_features} features, but {type(estimator).__name__} is expecting "
+                f"{expected} features as input: these beliefs are about other columns."
+            )
         self.ensure_valid()
         return self
 
@@ -446,3 +446,7 @@ class Beliefs(Stored, MemoryRows):
         Beliefs
         """
         return mapped(self, A, b)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

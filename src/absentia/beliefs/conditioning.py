@@ -295,18 +295,15 @@ def _check_reach(prior: Prior, X: FloatArray, names: Sequence[str] | None) -> No
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
     if (largest < prior.reach).all():
         return
-    deviations = np.sqrt(prior.variances)
-    with np.errstate(over="ignore"):
-        for mean, deviation in zip(prior.means, deviations, strict=True):
-            far = np.abs(X / FARTHEST - mean / FARTHEST) > deviation
-            if far.any():
-                i, j = np.argwhere(far)[0]
-                name = f"x{j}" if names is None else names[j]
-                raise ValueError(
-                    f"Row {i} has {X[i, j]:.3g} in column {name}, more than {FARTHEST:g} standard "
-                    "deviations from a mean of the density, which is too far for double "
-                    "precision. Correct the value, or leave it missing."
-                )
+    far = prior.out_of_reach(X)
+    if far is not None:
+        i, j, value = far
+        name = f"x{j}" if names is None else names[j]
+        raise ValueError(
+            f"Row {i} has {value:.3g} in column {name}, more than {FARTHEST:g} standard "
+            "deviations from a mean of the density, which is too far for double precision. "
+            "Correct the value, or leave it missing."
+        )
 
 
 def _joint(prior: Prior, X: FloatArray, patterns: Patterns, means: FloatArray | None) -> FloatArray:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from absentia.beliefs.covariances import (
     ConditionalCovariances,
@@ -240,14 +239,3 @@ def check_parts(beliefs: Beliefs) -> None:
         beliefs.margins.ensure_valid()
         if len(beliefs.margins.curves) != d:
             raise ValueError(f"Beliefs about {d} columns have margins of other columns.")
-
-
-def check_columns(beliefs: Beliefs, estimator: BaseEstimator) -> None:
-    """Raise ValueError unless there are as many columns as an estimator was trained with."""
-    # Fewer than the table's where a column was missing in every row of training.
-    expected = getattr(estimator, "_n_belief_columns", estimator.n_features_in_)
-    if beliefs.n_features != expected:
-        raise ValueError(
-            f"X has {beliefs.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{expected} features as input: these beliefs are not about the columns of training."
-        )

@@ -152,24 +152,12 @@ def limited_rows(
     """Return which rows miss a number that has a limit, and the limits of these rows."""
     has_limit = (np.isfinite(lower) | np.isfinite(upper)) & beliefs.mask
     rows = np.flatnonzero(has_limit.any(axis=1))
-    _check_reach(beliefs, lower, upper, has_limit)
-    kept = has_limit[rows]
-    return rows, np.where(kept, lower[rows], -np.inf), np.where(kept, upper[rows], np.inf)
-
-
-def _check_reach(
-    beliefs: Beliefs, lower: FloatArray, upper: FloatArray, has_limit: BoolArray
-) -> None:
-    """Refuse limits so far from a component that the log-probability of them would overflow."""
-    prior = beliefs.prior
-    for mean, deviation in zip(prior.means, np.sqrt(prior.variances), strict=True):
-        nearest = np.clip(mean, lower, upper)
-        far = has_limit & (np.abs(nearest / FARTHEST - mean / FARTHEST) > deviation)
-        if far.any():
-            row, column = np.argwhere(far)[0]
-            names = beliefs.__dict__.get("_labels")
-            name = f"x{column}" if names is None else names[column]
-            raise_too_far(int(row), float(nearest[row, column]), name)
+    lower, upper = np.where(has_limit, lower, -np.inf), np.where(has_limit, upper, np.inf)
+    far = beliefs.prior.out_of_reach(lower, upper)
+    if far is not None:
+        row, column, limit = far
+        raise_too_far(row, limit, beliefs.labels[column])
+    return rows, lower[rows], upper[rows]
 
 
 def raise_too_far(row: int, limit: float, name: str) -> NoReturn:

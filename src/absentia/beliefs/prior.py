@@ -133,6 +133,22 @@ class Prior(Stored):
             room = np.sqrt(self.variances) - np.abs(self.means) / FARTHEST
             return frozen((FARTHEST * room).min(axis=0))
 
+    def out_of_reach(
+        self, lower: FloatArray, upper: FloatArray | None = None
+    ) -> tuple[int, int, float] | None:
+        """Return row, column and value of a cell beyond ``FARTHEST`` deviations, or None.
+
+        A cell is a value (``upper`` None) or an interval; NaN and infinite intervals are near.
+        """
+        with np.errstate(over="ignore"):
+            for mean, deviation in zip(self.means, np.sqrt(self.variances), strict=True):
+                nearest = lower if upper is None else np.clip(mean, lower, upper)
+                far = np.abs(nearest / FARTHEST - mean / FARTHEST) > deviation
+                if far.any():
+                    row, column = np.argwhere(far)[0]
+                    return int(row), int(column), float(nearest[row, column])
+        return None
+
     @computed_once
     def precisions(self) -> FloatArray:
         """The inverse of each covariance, symmetric to the last bit."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,7 +119,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
-            return rows.map_rows(_OfRows(self, "impute"), len(self.columns_))
+            return rows.map_rows(partial(_of_rows, self.impute), len(self.columns_))
         return self._in_units([self._completed(rows)], X)[0]
 
     def _completed(self, rows: Table) -> FloatArray:
@@ -207,7 +208,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
-            return rows.map_rows(_OfRows(self, "score_samples"), None)
+            return rows.map_rows(partial(_of_rows, self.score_samples), None)
         return log_normalised(self._log_joint(rows))[1]
 
     def row_pvalues(
@@ -387,13 +388,6 @@ def open_table_or_stream(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _OfRows:
-    """A method of a fitted density on rows of numbers; small enough to be sent to workers."""
-
-    density: Density
-    method: Literal["impute", "score_samples"]
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        found: FloatArray = getattr(self.density, self.method)(Table(rows, columns_checked=True))
-        return found
+def _of_rows(method: Callable[[Table], FloatArray], rows: FloatArray) -> FloatArray:
+    """Call a method of a fitted density on rows that were checked; workers can be sent it."""
+    return method(Table(rows, columns_checked=True))

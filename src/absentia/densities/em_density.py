@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, Self
+from dataclasses import field
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +28,7 @@ from absentia.parameters import (
     FloatVector,
     Rule,
     check_parameters,
+    declared,
     number_between,
     words,
 )
@@ -35,30 +37,38 @@ from absentia.tables import Learned, Table, TableLike, set_fitted
 from absentia.tables.normal_scores import Margins
 from absentia.tables.streams import Stream
 
-#: Rules for the parameters that all densities fitted by EM have.
-EM_RULES: dict[str, Rule] = {
-    "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
-    "reg_covar": number_between(
-        0,
-        1e100,
-        expected="a number from 0 to 1e100, relative to the variance of each column, such as 1e-6",
-    ),
-    "tol": NOT_NEGATIVE,
-    "max_iter": COUNT,
-    "margins": words("normal-scores", None),
-    "n_jobs": THREADS,
-    "verbose": FLAG,
-}
 
-
+@declared
 class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
-    shrinkage_: float
-    log_likelihoods_: FloatVector
-    n_iter_: int
-    converged_: bool
-    margins: Literal["normal-scores"] | None
+    _rules: ClassVar[dict[str, Rule]] = {
+        "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
+        "reg_covar": number_between(
+            0,
+            1e100,
+            expected="a number from 0 to 1e100, relative to the variance of each column, such as "
+            "1e-6",
+        ),
+        "tol": NOT_NEGATIVE,
+        "max_iter": COUNT,
+        "margins": words("normal-scores", None),
+        "n_jobs": THREADS,
+        "verbose": FLAG,
+    }
+
+    shrinkage_: float = field(init=False)
+    log_likelihoods_: FloatVector = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
+
+    shrinkage: float | Literal["auto"] = "auto"
+    reg_covar: float = 1e-6
+    max_iter: int = 500
+    tol: float = 1e-5
+    accelerate: bool = True
+    margins: Literal["normal-scores"] | None = None
+    verbose: bool = False
 
     @abstractmethod
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
@@ -88,7 +98,7 @@ class EMDensity(Density):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         rows = self._training_table(X, sample_weight)
         training, margins, further = self._prepared(rows, sample_weight)
         with one_blas_thread():
@@ -105,9 +115,6 @@ class EMDensity(Density):
         }
         set_fitted(self, rows, learned | further)
         return self
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
 
     def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
         return open_table_or_stream(X, sample_weight, words="indicators")

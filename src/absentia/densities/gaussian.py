@@ -10,7 +10,7 @@ import numpy as np
 from absentia.beliefs import Prior
 from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, climb
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em_density import EMDensity
 from absentia.densities.training_rows import SINGULAR, TrainingRows
 from absentia.parameters import (
     FloatMatrix,
@@ -116,19 +116,11 @@ class GaussianDensity(EMDensity):
     """
 
     name = "gaussian"
-    _rules = EM_RULES
 
     mean_: FloatVector = field(init=False)
     covariance_: FloatMatrix = field(init=False)
 
-    shrinkage: float | Literal["auto"] = "auto"
-    reg_covar: float = 1e-6
-    max_iter: int = 500
-    tol: float = 1e-5
-    accelerate: bool = True
-    margins: Literal["normal-scores"] | None = None
     n_jobs: int | None = None
-    verbose: bool = False
 
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         prior, ascent, shrinkage = fit_gaussian(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from absentia.beliefs import LowRankPrior
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em_density import EMDensity
 from absentia.densities.factor_search import FactorSearch
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
@@ -70,15 +70,11 @@ class LowRankDensity(EMDensity):
         Stop when a step changes no mean, no loading and no root of a noise by more than this, in
         units of the columns' standard deviations, nor by more than a hundred times this in units
         of the noise of the column.
-    accelerate : bool, default=True
-        Whether to extrapolate the steps of EM.
-    margins : "normal-scores" or None, default=None
-        As in :class:`GaussianDensity`.
     random_state : int, RandomState instance or None, default=None
         Draws the folds of ``n_factors="auto"`` and the starts of a mixture. One component with a
         given number of factors needs none.
-    verbose : bool, default=False
-        Whether to print every tenth step of EM, and how it ended.
+    accelerate, margins, verbose
+        As in :class:`GaussianDensity`.
 
     Attributes
     ----------
@@ -91,25 +87,16 @@ class LowRankDensity(EMDensity):
     prior_ : LowRankPrior
         All of them, as the value that beliefs and kernels work with. In scores, where there are
         margins.
-    margins_ : Margins or None
-        The curves from values to scores, one per column of ``columns_``.
     n_factors_ : int
     tried_factors_ : ndarray of int
         The numbers of factors that were tried.
     held_out_ : ndarray
         For each of these, the mean log-likelihood of the rows that were left out, without the
         lowest tenth, in standard units; empty where ``n_factors`` is given.
-    columns_ : ndarray of int
-        The columns that were observed at least once, which the density describes.
-    shrinkage_ : float
-        The shrinkage used.
     log_likelihoods_ : ndarray of shape (n_iter_,)
         The objective after each step, in the table's units; it never falls.
-    n_iter_ : int
-    converged_ : bool
+    margins_, columns_, shrinkage_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in :class:`GaussianDensity`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
 
     Notes
     -----
@@ -132,7 +119,6 @@ class LowRankDensity(EMDensity):
 
     name = "low-rank"
     _rules: ClassVar[dict[str, Rule]] = {
-        **{name: rule for name, rule in EM_RULES.items() if name != "n_jobs"},
         "n_factors": COUNT | words("auto"),
         "max_factors": COUNT,
         "n_components": COUNT,
@@ -150,15 +136,10 @@ class LowRankDensity(EMDensity):
     n_factors: int | Literal["auto"] = field(default="auto", kw_only=False)
     max_factors: int = 32
     n_components: int = 1
-    shrinkage: float | Literal["auto"] = "auto"
     pooling: float | Literal["auto"] = "auto"
-    reg_covar: float = 1e-6
     max_iter: int = 200
     tol: float = 1e-3
-    accelerate: bool = True
-    margins: Literal["normal-scores"] | None = None
     random_state: RandomState = None
-    verbose: bool = False
 
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         search = FactorSearch(training, self)

@@ -13,7 +13,7 @@ from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EM_RULES, EMDensity
+from absentia.densities.em_density import EMDensity
 from absentia.densities.mixture_search import MixtureSearch, n_parameters
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
@@ -70,21 +70,15 @@ class MixtureDensity(EMDensity):
     init : "kmeans", "random" or Prior, default="kmeans"
         "kmeans" starts from clusters of rows completed by one Gaussian, "random" from means at
         random rows; a ``Prior`` in the table's units is the start itself.
-    max_iter : int, default=500
-        The largest number of steps of EM.
     tol : float, default=1e-5
         Stop when a step changes no root of a weight, no mean and no entry of a covariance's
         Cholesky factor by more than this, in units of the columns' standard deviations, nor by
         more than a hundred times this in units of what a covariance leaves of a column.
-    accelerate : bool, default=True
-        Whether to extrapolate the steps of EM.
     margins : "normal-scores" or None, default=None
         As in :class:`GaussianDensity`; then ``init`` is in scores, too.
     random_state : int, RandomState instance or None, default=None
-    n_jobs : int, optional
-        Threads; by default as many as BLAS would use.
-    verbose : bool, default=False
-        Whether to print every tenth step of EM, and how it ended.
+    max_iter, accelerate, n_jobs, verbose
+        As in :class:`GaussianDensity`.
 
     Attributes
     ----------
@@ -95,24 +89,15 @@ class MixtureDensity(EMDensity):
     prior_ : Prior
         All three, as the value that beliefs and kernels work with. In scores, where there are
         margins.
-    margins_ : Margins or None
-        The curves from values to scores, one per column of numbers.
     n_components_ : int
-    columns_ : ndarray of int
-        The columns that were observed at least once, which the density describes.
-    shrinkage_ : float
-        The shrinkage used.
     bics_ : ndarray
         The criterion for each number of components tried.
     log_likelihoods_ : ndarray of shape (n_iter_,)
         The objective (log-likelihood less penalty, in the table's units) after each step of the
         start that was kept; it never falls, and its rounding error is that of
         :class:`GaussianDensity`.
-    n_iter_ : int
-    converged_ : bool
+    margins_, columns_, shrinkage_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in :class:`GaussianDensity`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
 
     Notes
     -----
@@ -137,7 +122,7 @@ class MixtureDensity(EMDensity):
     means_: FloatMatrix = field(init=False)
     covariances_: FloatStack = field(init=False)
     name = "mixture"
-    _rules: ClassVar[dict[str, Rule]] = EM_RULES | {
+    _rules: ClassVar[dict[str, Rule]] = {
         "n_components": COUNT | words("bic"),
         "max_components": COUNT,
         "n_init": COUNT,
@@ -152,20 +137,19 @@ class MixtureDensity(EMDensity):
 
     n_components: int | Literal["bic"] = field(default=2, kw_only=False)
     max_components: int = 10
-    shrinkage: float | Literal["auto"] = "auto"
     pooling: float | Literal["auto"] = "auto"
-    reg_covar: float = 1e-6
     n_init: int = 5
     init: Literal["kmeans", "random"] | Prior = "kmeans"
-    max_iter: int = 500
-    tol: float = 1e-5
-    accelerate: bool = True
-    margins: Literal["normal-scores"] | None = None
     random_state: RandomState = None
     n_jobs: int | None = None
-    verbose: bool = False
 
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
+        if isinstance(self.init, Prior):
+            require(
+                self.init.n_components == self.n_components,
+                f"init has {self.init.n_components} components, but n_components is "
+                f"{self.n_components!r}.",
+            )
         search = MixtureSearch(training, self)
         if self.n_components == "bic":
             best, bics = search.best_by_bic(self.max_components)
@@ -220,12 +204,3 @@ class MixtureDensity(EMDensity):
 
     def _n_parameters(self) -> int:
         return n_parameters(self.prior_)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.init, Prior):
-            require(
-                self.init.n_components == self.n_components,
-                f"init has {self.init.n_components} components, but n_components is "
-                f"{self.n_components!r}.",
-            )

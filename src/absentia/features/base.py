@@ -123,10 +123,10 @@ class BeliefFeatures(MapsRows):
             return np.empty((0, self._n_features_out))
         return self._features(believe(self.density_, rows))
 
+    @abstractmethod
     def _learn(self, density: BaseEstimator, rows: MemoryRows | Stream) -> Learned:
         """Return the fitted attributes by name; ``density`` is None where the rows are beliefs."""
-        raise TypeError(f"{type(self).__name__} does not define how it is fitted.")
 
+    @abstractmethod
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features of beliefs, (n_samples, n_components)."""
-        raise TypeError(f"{type(self).__name__} does not define its features.")

@@ -37,7 +37,6 @@ from absentia.kernels.category import (
     resolve_similarities,
     scaled_for_categories,
 )
-from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import resolve_gammas, resolve_metric
 from absentia.kernels.named_kernels import MaskWeight
 from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
@@ -167,9 +166,7 @@ class FourierFeatures(BeliefFeatures):
             frequencies[:] = 0.0
         mask_waves = None
         if self.mask_weight is not None:
-            weights = checked_weight(self.mask_weight, prior.n_features)
-            weights = np.broadcast_to(weights, (prior.n_features,))
-            mask_waves = mask_frequencies(n_frequencies, weights, rng)
+            mask_waves = mask_frequencies(n_frequencies, self.mask_weight, prior.n_features, rng)
         return {
             "gamma_": gamma,
             "frequencies_": frequencies,

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import ArrayLike
 
+from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import metric_root
 from absentia.parameters import MANY
 from absentia.tables import FloatArray
@@ -62,7 +64,9 @@ def fold_last_pair(waves: FloatArray, phase: float) -> FloatArray:
     return folded
 
 
-def mask_frequencies(n_frequencies: int, weights: FloatArray, rng: RandomState) -> FloatArray:
+def mask_frequencies(
+    n_frequencies: int, weight: ArrayLike, n_features: int, rng: RandomState
+) -> FloatArray:
     """Draw frequencies for the kernel of masks, one per column, shape (d, n_frequencies).
 
     For masks ``m``, ``n`` of zeros and ones the kernel is ``exp(-sum_j weights[j] [m_j != n_j])``.
@@ -73,8 +77,8 @@ def mask_frequencies(n_frequencies: int, weights: FloatArray, rng: RandomState) 
     ``E[cos(2 v_j)] = 2 E[cos(v_j)^2] - 1`` as small as Jensen allows; a Gaussian ``v``, which would
     serve as well, has more.
     """
-    angles = np.arccos(np.exp(-weights))
-    signs = rng.choice([-1.0, 1.0], size=(len(weights), n_frequencies))
+    angles = np.broadcast_to(np.arccos(np.exp(-checked_weight(weight, n_features))), n_features)
+    signs = rng.choice([-1.0, 1.0], size=(n_features, n_frequencies))
     return angles[:, None] * signs
 
 

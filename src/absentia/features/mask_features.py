@@ -10,22 +10,10 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.features.base import MapsRows
-from absentia.features.frequencies import (
-    fold_last_pair,
-    frequencies_for,
-    mask_frequencies,
-)
-from absentia.kernels.mask import checked_weight
+from absentia.features.frequencies import fold_last_pair, frequencies_for, mask_frequencies
 from absentia.missingness import Patterns
 from absentia.parameters import FloatMatrix, RandomState, declared
-from absentia.tables import (
-    FloatArray,
-    MemoryRows,
-    Table,
-    TableLike,
-    open_rows,
-    set_fitted,
-)
+from absentia.tables import FloatArray, MemoryRows, Table, TableLike, open_rows, set_fitted
 
 
 @declared
@@ -93,11 +81,9 @@ class MaskFeatures(MapsRows):
         """
         n_frequencies = frequencies_for(self.n_components)
         rows = open_rows(X, words="codes")
-        shape = (rows.n_features,)
-        weights = np.broadcast_to(checked_weight(self.weight, rows.n_features), shape)
         rng = check_random_state(self.random_state)
         learned = {
-            "frequencies_": mask_frequencies(n_frequencies, weights, rng),
+            "frequencies_": mask_frequencies(n_frequencies, self.weight, rows.n_features, rng),
             "last_phase_": rng.uniform(0, 2 * np.pi),
             "_n_features_out": int(self.n_components),
         }

@@ -151,22 +151,14 @@ class Nystroem(BeliefFeatures):
         As in all machines.
     gamma : float or "scale", default="scale"
         For a kernel that is given by name.
-    mask_weight : float, array of shape (n_features,) or None
-        Multiplies the kernel with :class:`MaskKernel` of that weight.
-    category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-        As in :class:`GenRBF`, for a kernel that is given by name and a density that knows
-        categories (``density="mixed"``).
-    density : "gaussian", "low-rank", "mixture", "mixed" or density estimator, default="gaussian"
-        What the rows could have been; a copy is fitted. To use a density that is fitted already,
-        pass ``sklearn.frozen.FrozenEstimator(density)``.
+    mask_weight, category_weight, density, n_jobs
+        As in :class:`FourierFeatures`; the weight of categories for a kernel given by name.
     landmarks : {"kmeans++", "leverage", "uniform"}, default="kmeans++"
         How landmarks are chosen: spread over the conditional means, by approximate ridge leverage
         under the kernel, or uniformly at random.
     prefer_complete : bool, default=True
         Whether landmarks are chosen among the rows that miss least. With a mask kernel, for
         which incomplete rows matter as they are, False may serve better.
-    n_jobs : int, optional
-        Threads; by default as many as BLAS would use.
     random_state : int, RandomState or None
         Draws the landmarks.
 
@@ -227,12 +219,10 @@ class Nystroem(BeliefFeatures):
         beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))
         kernel = self._make_kernel().resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
-        candidates = beliefs[
-            candidate_rows(beliefs.missing_patterns, n_landmarks, self.prefer_complete, rng)
-        ]
-        landmarks = candidates[
-            choose_landmarks(self.landmarks, kernel, candidates, n_landmarks, rng)
-        ]
+        complete_first, patterns = self.prefer_complete, beliefs.missing_patterns
+        candidates = beliefs[candidate_rows(patterns, n_landmarks, complete_first, rng)]
+        chosen = choose_landmarks(self.landmarks, kernel, candidates, n_landmarks, rng)
+        landmarks = candidates[chosen]
         return {
             "kernel_": kernel,
             "landmarks_": landmarks,
