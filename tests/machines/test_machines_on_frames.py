@@ -127,7 +127,7 @@ def test_the_mixed_density_gives_back_what_the_table_holds():
     frame, _ = people()
     density = MixedDensity(random_state=0).fit(frame)
     filled = density.impute(frame)
-    assert list(filled.columns) == ["age", "colour", "pain", "seen", "smokes"]
+    assert list(filled.columns) == list(frame.columns)
     assert not filled.isna().any().any()
     known = frame["colour"].notna()
     assert (filled.loc[known, "colour"] == frame.loc[known, "colour"]).all()

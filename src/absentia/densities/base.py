@@ -99,28 +99,31 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             beliefs = assume_valid(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
         return beliefs.labelled(names), limits
 
-    def impute(self, X: TableLike) -> Any:
+    def impute(self, X: TableLike, *, as_numbers: bool = False) -> Any:
         """Return the rows with missing values replaced by their conditional means.
 
         The best prediction of each missing value by squared error; observed values are returned to
-        the last bit. A missing word is the one whose indicator has the largest conditional mean;
-        in frames with words whole numbers and booleans come back as numbers, dates in UTC, and
-        columns that the plan leaves out do not. Kernels of beliefs do not need it.
+        the last bit. A missing word is the one whose indicator has the largest conditional mean.
+        Kernels of beliefs do not need it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        as_numbers : bool, default=False
+            Whether numbers of frames are floats: fractions of whole numbers and of booleans, and
+            numbers that are written as text.
 
         Returns
         -------
         ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
-            A pandas or polars frame of numbers comes back as such, with its index and names; after
-            training on a frame with columns of words the result is a pandas.DataFrame.
+            A pandas or polars frame comes back with all its columns in their order, their types,
+            index and names; whole numbers are whole, and columns that the density does not use are
+            as they were.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
             return rows.map_rows(partial(_of_rows, self.impute), len(self.columns_))
-        return self._in_units([self._completed(rows)], X)[0]
+        return self._in_units([self._completed(rows)], X, as_numbers)[0]
 
     def _completed(self, rows: Table) -> FloatArray:
         """Return rows with their conditional means, in the order of ``columns_``."""
@@ -160,12 +163,16 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return np.where(np.isnan(values), drawn, values)
 
     def _in_units(
-        self, tables: Sequence[FloatArray] | FloatArray, given: TableLike | None = None
+        self,
+        tables: Sequence[FloatArray] | FloatArray,
+        given: TableLike | None = None,
+        as_numbers: bool = False,
     ) -> list[Any]:
         """Return numbers as the kind of table that was given, with the user's own words."""
-        plan = plan_of(self, given)
+        framed = given is not None and is_frame(given)
+        plan = vars(self).get("plan_") if framed else plan_of(self)
         if plan is not None and len(tables):
-            return plan.restored(list(tables), self.columns_, given)
+            return plan.restored(list(tables), self.columns_, given, as_numbers=as_numbers)
         return [table_as(given, table, self.columns_, self._names()) for table in tables]
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:

@@ -15,9 +15,15 @@ import numpy as np
 from absentia.tables import FloatArray, IntArray, TableLike
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.dates import TYPED_DATES
 from absentia.tables.columns.readings import ColumnReading
-from absentia.tables.frames import frame_of, is_polars, typed_column
+from absentia.tables.frames import (
+    frame_of,
+    is_polars,
+    own_words,
+    spelled_numbers,
+    typed_column,
+    written_cells,
+)
 from absentia.tables.reading import as_frame
 from absentia.tables.stored import Stored
 from absentia.tables.stored_frames import StoredCells, StoredType
@@ -169,19 +175,12 @@ class PlannedFormat(Stored):
             if not places:
                 cells.append(self._left_out(j, own, origin, len(values)))
                 continue
-            cells.append(self._written(j, self.plan.readings[j], numbers[:, list(places)]))
+            words = self.words[j].cells() if len(self.words[j]) else None
+            reading = self.plan.readings[j]
+            cells.append(written_cells(reading, numbers[:, list(places)], words=words))
             if own is not None and origin is not None:
                 cells[-1] = _with_limits(cells[-1], own, origin, known[name])
         return _frame(self.kind, self.plan.names, self.types, cells)
-
-    def _written(self, j: int, reading: ColumnReading, numbers: FloatArray) -> np.ndarray:
-        """Return the cells of a column as the user writes them."""
-        if not reading.categories:
-            return numbers[:, 0] if reading.kind == "number" else _dates(reading, numbers[:, 0])
-        missing = np.isnan(numbers).any(axis=1)
-        cells: np.ndarray = self.words[j].cells()[reading.nearest_code(numbers)]
-        cells[missing] = None
-        return cells
 
     def _left_out(
         self, j: int, own: pd.Series | None, origin: IntArray | None, n_rows: int
@@ -197,16 +196,10 @@ class PlannedFormat(Stored):
         return cells
 
 
-def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> list[Any]:
-    """Return how the user writes each category: as in the frame, else as the plan has it."""
+def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> Any:
     if reading.left_out or name not in frame:
-        return [] if reading.left_out else list(reading.categories)
-    column = Column(frame[name])
-    cells = frame[name].to_numpy(dtype=object)
-    seen, first = np.unique(column.codes, return_index=True)
-    places = zip(seen, first, strict=True)
-    found = {column.distinct[code]: cells[at] for code, at in places if code >= 0}
-    return [found.get(word, word) for word in reading.categories]
+        return [] if reading.left_out else reading.categories
+    return own_words(Column(frame[name]), reading)
 
 
 def _with_limits(
@@ -223,27 +216,10 @@ def _with_limits(
     text = np.array([isinstance(value, str) for value in own])
     if not text.any():
         return cells
-    unit = f" {reading.unit}" if reading.unit else ""
-    written = np.array(
-        [repr(float(cell)).replace(".", reading.decimal) + unit for cell in cells], dtype=object
-    )
+    written = spelled_numbers(cells, reading)
     return np.where(np.isnan(cells), np.where(text, own, None)[origin], written)
 
 
 def _only_value(frame: pd.DataFrame, name: str) -> Any:
     values = frame[name].dropna().unique() if name in frame else []
     return values[0] if len(values) == 1 else None
-
-
-def _dates(reading: ColumnReading, days: FloatArray) -> np.ndarray:
-    """Return days as dates or durations, written as text where they were text."""
-    import pandas as pd
-
-    moments = pd.Series(reading.restored(days))
-    if reading.kind == "date" and reading.date_formats and TYPED_DATES not in reading.date_formats:
-        first = reading.date_formats[0]
-        spelling = first if first.startswith("%") else "%Y-%m-%d"
-        written = moments.dt.strftime(spelling)
-        return written.where(moments.notna(), None).to_numpy(dtype=object)
-    # As objects: a column of dates would keep NaT, which polars does not take.
-    return moments.astype(object).where(moments.notna(), None).to_numpy(dtype=object)

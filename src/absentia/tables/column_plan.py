@@ -17,22 +17,26 @@ from sklearn.base import BaseEstimator
 
 from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.guesses import SEPARATOR, guess_training, later_readings
+from absentia.tables.columns.guesses import (
+    SEPARATOR,
+    guess_training,
+    later_readings,
+    with_supports,
+)
 from absentia.tables.columns.quantities import find_sentinels, number_notes
 from absentia.tables.columns.readings import LIMITS, ColumnReading, without_sentinels
+from absentia.tables.columns.supports import Support
+from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
+from absentia.tables.phrases import aligned
 from absentia.tables.plan_notes import (
     absent_columns,
+    plan_lines,
     warn_of_absent_columns,
     warn_of_later_columns,
     warn_of_sentinels,
 )
-from absentia.tables.reading import (
-    FloatArray,
-    IntArray,
-    as_frame,
-    is_frame,
-)
+from absentia.tables.reading import FloatArray, IntArray, as_frame, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -126,6 +130,7 @@ class ColumnPlan(Stored):
         max_categories: int = 30,
         keep_ids: bool = False,
         codes: bool = False,
+        supports: Mapping[str, Any] | None = None,
     ) -> ColumnPlan:
         """Make the plan of a pandas or polars frame.
 
@@ -144,6 +149,11 @@ optional
             Whether to keep columns that only identify the rows.
         codes : bool, default=False
             Whether categories are to stay categories, for ``density="mixed"``.
+        supports : dict from column to pair or str, optional
+            The values that columns of numbers can have: the ends of a range, of which None is none,
+            such as ``(0, None)``, or ``"positive"``, ``"non-negative"``, ``"share"`` (0 to 1),
+            ``"percent"``, ``"counts"``, ``"whole numbers"``, ``"0/1"``; None for all numbers. By
+            default they are inferred from 20 values or more.
 
         Examples
         --------
@@ -156,7 +166,7 @@ optional
         age     number
         """
         how: Any = {"kinds": kinds, "max_categories": max_categories, "keep_ids": keep_ids}
-        read = cls.read_training(X, codes=codes, **how)
+        read = cls.read_training(X, codes=codes, supports=supports, **how)
         assert read.table.plan is not None
         return read.table.plan
 
@@ -169,6 +179,7 @@ optional
         max_categories: int = 30,
         keep_ids: bool = False,
         codes: bool = False,
+        supports: Mapping[str, Any] | None = None,
         limits: bool = True,
         warn: bool = True,
     ) -> ReadFrame:
@@ -193,6 +204,7 @@ optional
         if warn:
             warn_of_sentinels(readings)
         own = _filled(columns, readings, len(frame), codes)
+        readings = with_supports(readings, columns, own, codes, supports or {})
         units = np.zeros(own.shape[1]), np.ones(own.shape[1])
         plan = cls(tuple(readings), tuple(readings.values()), codes, *units)
         if limits:
@@ -220,8 +232,9 @@ optional
                 notes.append("it has no values")
             elif known.min() == known.max():
                 notes.append(f"its only value is {known[0]:g}")
+            support = Support.of_values(without_sentinels(values, sentinels), name)
             readings[name] = ColumnReading(
-                "number", "; ".join(notes), sentinels=sentinels, typed=True
+                "number", "; ".join(notes), sentinels=sentinels, typed=True, support=support
             )
         warn_of_sentinels(readings)
         units = np.zeros(len(readings)), np.ones(len(readings))
@@ -275,6 +288,17 @@ optional
                 options = (options - self.centres[list(places)]) / self.scales[list(places)]
             found.append((name, places, options))
         return found
+
+    @property
+    def supports(self) -> list[Support]:
+        """The support of each encoded column, in the units of the encoded numbers."""
+        first = {places[0]: j for j, (_, places, _) in enumerate(self.groups()) if places}
+        own = (
+            self.readings[first[at]].support if at in first else Support()
+            for at in range(len(self.scales))
+        )
+        units = zip(self.centres, self.scales, strict=True)
+        return [support.scaled(*unit) for support, unit in zip(own, units, strict=True)]
 
     def later(
         self, frame: pd.DataFrame
@@ -344,37 +368,32 @@ optional
         tables: Sequence[FloatArray],
         columns: IntArray | Sequence[int] | None = None,
         given: Any = None,
-    ) -> list[pd.DataFrame]:
-        """Return encoded numbers and codes as pandas frames of the user's own values.
+        *,
+        as_numbers: bool = False,
+    ) -> list[Any]:
+        """Return encoded numbers and codes as frames of the user's own values.
 
-        ``columns`` are the places of the encoded columns, by default all. Of ``given``, a frame of
-        the same rows, the values (which scaling has rounded), the index and the names are taken.
+        ``columns`` are the places of the encoded columns, by default all. ``given``, a pandas or
+        polars frame of the same rows, keeps its columns with their order, types, names and index,
+        and all values that are observed; those that are not read come back as they were. Missing
+        numbers get the nearest value of their support, and fractions with ``as_numbers``.
         """
-        import pandas as pd
-
-        frame = as_frame(given) if is_frame(given) else pd.DataFrame(index=range(len(tables[0])))
         places = np.arange(len(self.scales)) if columns is None else np.asarray(columns)
         values = np.stack(tables)
-        own = np.tile(self.centres, (*values.shape[:2], 1))  # of columns that are not among these
+        own = np.full((*values.shape[:2], len(self.scales)), np.nan)
         own[..., places] = values * self.scales[places] + self.centres[places]
-        out: list[dict[str, Any]] = [{} for _ in tables]
-        start = 0
-        cells, readings, _ = self.later(frame)
-        for name, reading in readings.items():
-            width = reading.width(self.codes)
-            if np.isin(np.arange(start, start + width), places).any():
-                parts = own[..., start : start + width]
-                indicators = reading.kind == "category" and width > 1
-                # The other parts of a date follow from the first.
-                numbers = parts.argmax(axis=2) if indicators else parts[..., 0]
-                if not reading.categories and name in cells:
-                    observed = reading.values(cells[name])[:, 0]
-                    numbers = np.where(np.isnan(observed), numbers, observed)
-                for table, of_table in zip(out, numbers, strict=True):
-                    table[name] = reading.restored(of_table)
-            start += width
-        names = dict(zip(frame.columns, getattr(given, "columns", ()), strict=False))
-        return [pd.DataFrame(t).set_axis(frame.index).rename(columns=names) for t in out]
+        numbers = {
+            name: own[..., list(at)] for name, at, _ in self.groups() if np.isin(at, places).any()
+        }
+        if is_frame(given):
+            frame = as_frame(given)
+            cells, readings, _ = self.later(frame)
+            return completed_frames(given, frame, cells, readings, numbers, as_numbers)
+        readings = {name: self.by_name[name] for name in numbers}
+        return [
+            frame_of({n: written_cells(r, numbers[n][k], as_numbers) for n, r in readings.items()})
+            for k in range(len(tables))
+        ]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the plan as a pandas frame: one line per column."""
@@ -383,36 +402,16 @@ optional
         return pd.DataFrame(self._lines(), columns=["column", "used as", "note"])
 
     def _lines(self) -> list[tuple[str, str, str]]:
-        lines = []
-        for name, reading in self.by_name.items():
-            kind, note = str(reading.kind), reading.note
-            if reading.left_out:
-                kind, note = "left out", note.removeprefix("left out, ")
-            elif self.codes and kind == "category":
-                _, semicolon, more = note.partition(";")  # the part that is not on indicators
-                note = f"{len(reading.categories)} categories{semicolon}{more}"
-            lines.append((name, kind, note))
-        return lines
+        return plan_lines(self.by_name, self.codes)
 
     def __repr__(self) -> str:
-        lines = [("column", "used as", "note")]
-        lines += [(_printable(name), kind, note) for name, kind, note in self._lines()]
-        widths = [max(len(line[at]) for line in lines) for at in (0, 1)]
-        return "\n".join(
-            f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {note}".rstrip()
-            for name, kind, note in lines
-        )
+        return aligned([("column", "used as", "note"), *self._lines()])
 
     def _repr_html_(self) -> str:
         cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self._lines())
         rows = "".join(f"<tr>{line}</tr>" for line in cells)
         head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-
-
-def _printable(name: str) -> str:
-    """Return a name with control characters written out, which could drive a terminal."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
 def _filled(

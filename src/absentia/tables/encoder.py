@@ -52,6 +52,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         How to read some of the columns, whatever they look like, such as postcodes as categories.
         Numbers that are asked for are taken as they are, also such as -999; a date that is asked
         for has no cyclic parts, a cyclic date has all of them.
+    supports : dict of str to pair or str, optional
+        The values that columns of numbers can have, see :meth:`ColumnPlan.of`.
     limits : bool, default=False
         Whether ``transform`` returns rows for the densities and machines of this library instead of
         an array: in standard units, with limits of values that are written as such ("<0.5").
@@ -122,11 +124,13 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         keep_ids: bool = False,
         kinds: Mapping[str, str] | None = None,
         limits: bool = False,
+        supports: Mapping[str, Any] | None = None,
     ):
         self.max_categories = max_categories
         self.keep_ids = keep_ids
         self.kinds = kinds
         self.limits = limits
+        self.supports = supports
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
@@ -149,6 +153,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             max_categories=self.max_categories,
             keep_ids=self.keep_ids,
             limits=self.limits,
+            supports=self.supports,
             warn=False,  # the notes have them
         )
         plan = read.table.plan

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.tables.columns.dates import parsed_dates
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.dates import TYPED_DATES, parsed_dates
+from absentia.tables.columns.readings import ColumnReading
+from absentia.tables.phrases import frames_of_absentia, listed
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -19,8 +24,8 @@ def is_polars(frame: Any) -> bool:
     return type(frame).__module__.startswith("polars")
 
 
-def frame_of(columns: dict[Any, Any], polars: bool) -> Any:
-    """Return a frame of columns that :func:`typed_column` made."""
+def frame_of(columns: dict[Any, Any], polars: bool = False) -> Any:
+    """Return a pandas or polars frame of columns."""
     return import_module("polars" if polars else "pandas").DataFrame(columns)
 
 
@@ -60,8 +65,12 @@ def _polars_column(cells: np.ndarray, dtype: Any) -> Any:
     if cells.dtype.kind != "f":
         if dtype is not None and dtype.base_type() == polars.Enum:
             return polars.Series(list(cells), dtype=dtype)
-        series = polars.Series(list(cells))
-        return series if dtype is None or series.is_null().all() else series.cast(dtype)
+        series = polars.Series(cells if cells.dtype.kind in "mM" else list(cells))
+        if dtype is None or series.is_null().all():
+            return series
+        if getattr(dtype, "time_zone", None) is not None:
+            series = series.cast(polars.Datetime(dtype.time_unit)).dt.replace_time_zone("UTC")
+        return series.cast(dtype)
     if dtype is None or not (dtype.is_numeric() or dtype == polars.Boolean):
         return polars.Series(cells).fill_nan(None)
     kind = "b" if dtype == polars.Boolean else "u" if dtype.is_unsigned_integer() else "i"
@@ -81,6 +90,132 @@ def _nearest_level(numbers: FloatArray, levels: Any) -> IntArray:
     known = np.array(levels, dtype=np.float64)
     nearest_one = np.abs(np.nan_to_num(numbers)[:, None] - known).argmin(axis=1)
     return np.where(np.isnan(numbers), -1, nearest_one)
+
+
+def written_cells(
+    reading: ColumnReading,
+    numbers: FloatArray,
+    as_numbers: bool = True,
+    words: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return encoded rows of a column, (n_rows, width), as the user's cells.
+
+    Numbers with NaN where missing, otherwise objects with None: the words of categories (by default
+    as the plan has them), dates and durations, dates that were text as text. Without ``as_numbers``
+    numbers are values of the support of their column.
+    """
+    import pandas as pd
+
+    if reading.kind == "number":
+        return numbers[:, 0] if as_numbers else reading.support.nearest(numbers[:, 0])
+    missing = np.isnan(numbers).any(axis=1)
+    if reading.categories:
+        words = np.array(reading.categories, dtype=object) if words is None else words
+        cells = words[reading.nearest_code(numbers)]
+    else:
+        moments = pd.Series(reading.restored(numbers[:, 0]))
+        spelling = reading.date_formats[0] if reading.date_formats else TYPED_DATES
+        if reading.kind == "date" and spelling != TYPED_DATES:
+            moments = moments.dt.strftime(spelling if spelling.startswith("%") else "%Y-%m-%d")
+        elif not missing.any():
+            return moments.to_numpy()
+        # As objects: a column of dates would keep NaT, which polars does not take.
+        cells = moments.astype(object).to_numpy(copy=True)
+    cells[missing] = None
+    return cells
+
+
+def own_words(column: Column, reading: ColumnReading) -> np.ndarray:
+    """Return how the user writes each category: as in the column, else as the plan has it."""
+    cells = column.series.to_numpy(dtype=object)
+    seen, first = np.unique(column.codes, return_index=True)
+    places = zip(seen, first, strict=True)
+    found = {column.distinct[code]: cells[at] for code, at in places if code >= 0}
+    out = np.empty(len(reading.categories), dtype=object)
+    out[:] = [found.get(word, word) for word in reading.categories]
+    return out
+
+
+def completed_frames(
+    given: Any,
+    frame: pd.DataFrame,
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    numbers: Mapping[str, FloatArray],
+    as_numbers: bool,
+) -> list[Any]:
+    """Return copies of a frame whose missing values are replaced by encoded numbers.
+
+    ``frame`` is the frame in pandas, ``columns`` and ``readings`` are its columns and how they are
+    read, ``numbers`` the values of each column that is read, (n_tables, n_rows, width). Columns
+    that the frame lacks are added.
+    """
+    polars = is_polars(given)
+    names = {str(name): name for name in given.columns}
+    absent = [name for name in numbers if name not in names]
+    if absent:
+        names = {n: names.get(n, n) for n in readings if n in names or n in absent} | names
+    out: list[dict[Any, Any]] = [{} for _ in next(iter(numbers.values()))]
+    unread = [n for n in columns if n not in numbers and frame[n].isna().any()]
+    for name, own in names.items():
+        if name not in numbers:
+            for table in out:
+                table[own] = given[own]
+            continue
+        reading = readings[name]
+        column = columns.get(name)
+        words = own_words(column, reading) if column is not None and reading.categories else None
+        missing = np.ones(len(frame), dtype=bool) if column is None else reading.missing(column)
+        if column is not None and reading.categories:
+            missing |= np.isnan(reading.values(column, codes=True)[:, 0])
+        for table, values in zip(out, numbers[name], strict=True):
+            cells = written_cells(reading, values, as_numbers, words)
+            if column is None:
+                table[own] = cells if polars else type(frame[frame.columns[0]])(cells, frame.index)
+            else:
+                table[own] = _filled_column(given[own], column, reading, cells, missing, as_numbers)
+    if unread:
+        warnings.warn(
+            f"Columns that the density does not use come back as they were: {listed(unread)}.",
+            stacklevel=frames_of_absentia(),
+        )
+    return [type(given)(table) for table in out]
+
+
+def _filled_column(
+    given: Any,
+    column: Column,
+    reading: ColumnReading,
+    cells: np.ndarray,
+    missing: BoolArray,
+    as_numbers: bool,
+) -> Any:
+    """Return a column with some of its cells replaced, in its own type."""
+    polars = is_polars(given)
+    if as_numbers and reading.kind == "number":
+        read = reading.values(column)[:, 0]
+        filled = np.where(missing, cells, read)
+        return type(given)(filled) if polars else type(given)(filled, index=given.index)
+    if not missing.any():
+        return given
+    typed = reading.kind != "number" or not column.is_text or hasattr(column.series, "cat")
+    if not typed and any(isinstance(cell, str) for cell in column.series):
+        cells = spelled_numbers(cells, reading)
+    new = typed_column(cells[missing], given.dtype, polars)
+    if polars:
+        if new.dtype != given.dtype:
+            new = new.cast(given.dtype)
+        return given.scatter(np.flatnonzero(missing), new)
+    filled = given.copy()
+    filled.iloc[np.flatnonzero(missing)] = np.asarray(new) if filled.dtype == object else new
+    return filled
+
+
+def spelled_numbers(numbers: FloatArray, reading: ColumnReading) -> np.ndarray:
+    """Return numbers as text with the decimal sign and the unit of their column."""
+    unit = f" {reading.unit}" if reading.unit else ""
+    texts = [repr(float(number)).replace(".", reading.decimal) + unit for number in numbers]
+    return np.array(texts, dtype=object)
 
 
 def holds_numbers_only(frame: pd.DataFrame) -> bool:

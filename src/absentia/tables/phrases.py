@@ -42,6 +42,22 @@ def count_as_missing(number: int) -> str:
     return "counts as missing" if number == 1 else "count as missing"
 
 
+def aligned(lines: Sequence[tuple[str, str, str]]) -> str:
+    """Return lines as a table of text, with control characters of the first column written out.
+
+    These could drive a terminal.
+    """
+    shown = [
+        ("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in first), *rest)
+        for first, *rest in lines
+    ]
+    widths = [max(len(line[at]) for line in shown) for at in (0, 1)]
+    return "\n".join(
+        f"{first:<{widths[0]}}  {second:<{widths[1]}}  {third}".rstrip()
+        for first, second, third in shown
+    )
+
+
 def frames_of_absentia() -> int:
     """Return the ``stacklevel`` that points at the line outside absentia which led here."""
     level, frame = 0, sys._getframe(1)

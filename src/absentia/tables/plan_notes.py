@@ -40,6 +40,20 @@ _READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
 _TYPES = {"number": "iufb", "date": "M", "duration": "m"}
 
 
+def plan_lines(readings: Mapping[str, ColumnReading], codes: bool) -> list[tuple[str, str, str]]:
+    """Return the lines of a plan: each column, what it is used as, and the note on it."""
+    lines = []
+    for name, reading in readings.items():
+        kind, note, support = str(reading.kind), reading.note, str(reading.support)
+        if reading.left_out:
+            kind, note = "left out", note.removeprefix("left out, ")
+        elif codes and kind == "category":
+            _, semicolon, more = note.partition(";")  # the part that is not on indicators
+            note = f"{len(reading.categories)} categories{semicolon}{more}"
+        lines.append((name, kind, f"{note}; {support}" if note and support else note or support))
+    return lines
+
+
 def absent_columns(found: Mapping[str, Column], readings: Mapping[str, ColumnReading]) -> list[str]:
     """Return the columns that are read and absent from a table; ValueError where all are."""
     needed = [name for name, reading in readings.items() if reading.width()]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.threads import computed_once
+from absentia.tables.columns.supports import Support
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex
@@ -197,6 +198,12 @@ class Table(MemoryRows):
             self._known[function] = value
         known: Value = self._known[function]
         return known
+
+    def supports(self) -> list[Support]:
+        """Return the support of each column, that of the plan or inferred from the values."""
+        if self.plan is not None:
+            return self.plan.supports
+        return [Support.of_values(column) for column in self.array.T]
 
     def as_given(self) -> FloatArray | pd.DataFrame:
         """Return the frame that the table was read from, the array where there is none."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from absentia.tables.columns.quantities import (
     unreadable_note,
 )
 from absentia.tables.columns.readings import CellCounts, ColumnReading, numbers_of
+from absentia.tables.columns.supports import Support
 from absentia.tables.phrases import counted, listed
+from absentia.tables.reading import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,6 +280,46 @@ def guess_training(
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
         raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
     return readings
+
+
+def with_supports(
+    readings: Mapping[str, ColumnReading],
+    columns: Mapping[str, Column],
+    own: FloatArray,
+    codes: bool,
+    given: Mapping[str, Any],
+) -> dict[str, ColumnReading]:
+    """Return readings with the supports that were given, and inferred ones of other numbers."""
+    out, start = dict(readings), 0
+    unknown = [name for name in given if name not in readings]
+    if unknown:
+        raise ValueError(
+            f"supports names the column {unknown[0]!r}, which the table does not have; its columns "
+            f"are {listed(list(readings))}."
+        )
+    for name, reading in readings.items():
+        width = reading.width(codes)
+        if width and reading.kind == "number":
+            values, column = own[:, start], columns[name]
+            label = f"{name} %" if column.is_text and "%" in column.marks() else name
+            found = Support.of_values(values, label, limits=reading.counts.bounds > 0)
+            if name in given:
+                found = Support.of(given[name], name)
+                beyond = np.flatnonzero((values < found.lower) | (values > found.upper))
+                if len(beyond):
+                    raise ValueError(
+                        f"Column {name!r} has {values[beyond[0]]:g} in row {beyond[0]}, outside of "
+                        f"the support that was given for it ({found}): correct one of them."
+                    )
+            out[name] = replace(reading, support=found)
+        elif name in given:
+            kind = "left out" if reading.left_out else f"used as {reading.kind}"
+            raise ValueError(
+                f"supports names the column {name!r}, which is {kind}: only numbers have a "
+                "support. Use kinds to say that it is a number."
+            )
+        start += width
+    return out
 
 
 def id_note(reading: ColumnReading) -> str:

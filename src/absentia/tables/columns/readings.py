@@ -17,6 +17,7 @@ import numpy as np
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.dates import PERIODS, SECONDS_A_DAY, cyclic_parts, days_of, part_names
 from absentia.tables.columns.numerals import number_of
+from absentia.tables.columns.supports import Support
 from absentia.tables.phrases import count_as_missing
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
@@ -89,6 +90,8 @@ class ColumnReading(Stored):
     typed : bool
         Whether the numbers had a type, so that their spelling is unknown: where they come as text,
         the table that they come in decides.
+    support : Support
+        The values that a column of numbers can have.
     """
 
     kind: Kind
@@ -105,16 +108,18 @@ class ColumnReading(Stored):
     grouped: bool = False
     unit: str = ""
     typed: bool = False
+    support: Support = field(default_factory=Support)
 
     def validate(self) -> None:
         """Raise ValueError unless the fields have known values of their types."""
         if self.kind not in get_args(Kind):
             raise ValueError(f"ColumnReading.kind {self.kind!r} is not known.")
         for name, kind in (
-            *(("note", str), ("unit", str), ("counts", CellCounts)),
+            *(("note", str), ("unit", str), ("counts", CellCounts), ("support", Support)),
             *((name, bool) for name in ("is_id", "left_out", "grouped", "typed")),
         ):
             self._require_type(name, kind)
+        self.support.validate()
         for name, kind in (
             *((name, str) for name in ("categories", "date_formats", "cycles")),
             ("sentinels", float),
@@ -188,8 +193,8 @@ class ColumnReading(Stored):
     def bounds(self, column: pd.Series | Column) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper end of where the number of each row lies.
 
-        Both are the number itself where it was read; ``<0.5`` lies from minus infinity to 0.5, and
-        a missing number anywhere.
+        Both are the number itself where it was read; ``<0.5`` lies from the lower end of the
+        support to 0.5, and a missing number anywhere.
         """
         column = Column.of(column)
         if column.type_kind in "iufb":
@@ -199,6 +204,7 @@ class ColumnReading(Stored):
             lower, upper = (bare.by_row(ends) for ends in bare.bounds(self.decimal))
             coded = (lower == upper) & np.isin(lower, self.sentinels)
             lower, upper = np.where(coded, np.nan, lower), np.where(coded, np.nan, upper)
+            lower, upper = self.support.within(lower, upper)
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
     def restored(self, numbers: FloatArray) -> Any:
