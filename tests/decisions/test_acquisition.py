@@ -31,7 +31,7 @@ from absentia import (
     bounded,
     measure_next,
 )
-from absentia.beliefs.column_trials import gauss_hermite
+from absentia.beliefs.column_trials import trapezoidal
 from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.decisions import expected_gains
 from absentia.densities.missing_values import MissingValues
@@ -83,7 +83,7 @@ def test_support_points_have_the_moments_of_the_belief(density):
     X, _ = example()
     density = density.fit(X)
     unknowns = MissingValues.of(density, ["a", "b", "c", "d"], 4)
-    trials = unknowns.trials(Table(ROWS, columns_checked=True), np.isnan(ROWS), gauss_hermite(7))
+    trials = unknowns.trials(Table(ROWS, columns_checked=True), np.isnan(ROWS), trapezoidal(0))
     prior = density.prior_
     for cell, (i, j) in enumerate(zip(trials.row, trials.column, strict=True)):
         lines = slice(trials.starts[cell], trials.starts[cell] + trials.counts[cell])
@@ -94,7 +94,8 @@ def test_support_points_have_the_moments_of_the_belief(density):
         first, second = w @ m, w @ (m**2 + v)
         assert weights.sum() == pytest.approx(1.0, rel=1e-12)
         assert weights @ points == pytest.approx(first, abs=1e-10)
-        assert weights @ points**2 == pytest.approx(second, rel=1e-10)
+        # Nodes end at five deviations, beyond which lie 2e-6 of the variance.
+        assert weights @ points**2 == pytest.approx(second, rel=1e-5)
 
 
 def test_variance_of_a_linear_function_is_explained_exactly():
@@ -216,17 +217,19 @@ def test_auto_looks_two_steps_ahead_only_where_one_step_sees_little():
 
 def test_what_all_missing_values_gain_is_the_bound_for_auto(monkeypatch):
     """Against the plain average over the same draws, answered one by one."""
-    X, y = parity()
+    X, _ = parity()
+    y = X[:, 1] * X[:, 2] + 0.5 * X[:, 0] > 0
     machine = LogisticRegression(C=10.0, kernel="expected_rbf", gamma=0.25).fit(X, y)
-    row = np.array([[np.nan, 0.7, np.nan, np.nan]])
+    row = np.full((1, 4), np.nan)
     draws = draw_rows(machine.density_.condition(row), DrawPoints.sobol(64, 4, seed=0))[0]
     answers = np.array([machine.predict_proba(draw[None])[0] for draw in draws])
     of_all = oracle.entropy(answers.mean(axis=0)[None])[0] - oracle.entropy(answers).mean()
-    alone = np.nanmax(measure_next(machine, row).gain)
-    two, one = measure_next(machine, row, lookahead=2), measure_next(machine, row)
+    one, two = (measure_next(machine, row, n_draws=64, lookahead=k) for k in (1, 2))
+    alone = np.nanmax(one.gain)
+    assert np.nanmax(two.gain) > alone
     for factor, expected in ((1 + 1e-9, two), (1 - 1e-9, one)):
         monkeypatch.setattr(expected_gains, "_ENOUGH", factor * alone / of_all)
-        found = measure_next(machine, row, lookahead="auto")
+        found = measure_next(machine, row, lookahead="auto", n_draws=64)
         np.testing.assert_array_equal(found.gain, expected.gain)
 
 
@@ -300,7 +303,8 @@ def test_spread_of_a_gaussian_process_falls():
     trial = np.full((7, 4), np.nan)
     trial[:, 0] = prior.means[0, 0] + np.sqrt(prior.covariances[0, 0, 0]) * nodes
     left = model.predict(trial, return_std=True)[1] ** 2 @ weights / weights.sum()
-    assert found.spread_after[0, 0] ** 2 == pytest.approx(left, rel=1e-10)
+    # Seven nodes are exact to the fifth digit here.
+    assert found.spread_after[0, 0] ** 2 == pytest.approx(left, rel=1e-4)
 
 
 def test_frozen_and_frames(machine):

@@ -134,5 +134,5 @@ def test_regressors_without_a_spread_and_bad_input():
     with pytest.raises(ValueError, match="n_draws must be an integer from 16 to 16777216, found 8"):
         measure_next(ridge, ROWS[:1], n_draws=8)
     promise = ConformalRegressor(FrozenEstimator(ridge)).fit(*example(seed=1))
-    with pytest.raises(ValueError, match="leave n_draws out with loss='width'"):
+    with pytest.raises(ValueError, match="leave both out with loss='width'"):
         measure_next(promise, ROWS[:1], loss="width", n_draws=64)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import GaussianDensity, MixedDensity, bounded
-from absentia.beliefs.column_trials import gauss_hermite, option_probabilities
+from absentia.beliefs.column_trials import option_probabilities, trapezoidal
 from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
@@ -47,7 +47,7 @@ def test_a_table_of_categories_alone():
     points = DrawPoints.sobol(1024, unknowns.n_drawn, seed=0)
     draws = unknowns.completed(rows, draw_rows(unknowns.believe(rows), points))
     assert (draws == 7.0).mean() == pytest.approx((X == 7.0).mean(), abs=5e-3)
-    trials = unknowns.trials(rows, np.ones((1, 1), dtype=bool), gauss_hermite(7))
+    trials = unknowns.trials(rows, np.ones((1, 1), dtype=bool), trapezoidal(0))
     np.testing.assert_array_equal(trials.table.array.ravel(), [5.0, 7.0])
     assert trials.weights[1] == pytest.approx((X == 7.0).mean(), abs=1e-2)
 
@@ -57,11 +57,11 @@ def test_trials_of_numbers_and_categories_side_by_side():
     density = MixedDensity(2, categories=[0], random_state=0).fit(X)
     unknowns = MissingValues.of(density, ["kind", "a", "b"], 3)
     rows = Table(np.array([[np.nan, np.nan, 0.5]]), columns_checked=True)
-    trials = unknowns.trials(rows, unknowns.missing(rows.array), gauss_hermite(5))
-    np.testing.assert_array_equal(trials.counts, [2, 10])
-    np.testing.assert_allclose(trials.expected(np.ones(12)), 1.0, rtol=1e-12)
+    trials = unknowns.trials(rows, unknowns.missing(rows.array), trapezoidal(0))
+    np.testing.assert_array_equal(trials.counts, [2, 22])
+    np.testing.assert_allclose(trials.expected(np.ones(24)), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(np.isnan(trials.table.array[:2]), [[False, True, False]] * 2)
-    np.testing.assert_array_equal(np.isnan(trials.table.array[2:]), [[True, False, False]] * 10)
+    np.testing.assert_array_equal(np.isnan(trials.table.array[2:]), [[True, False, False]] * 22)
     mean = trials.expected(np.nan_to_num(trials.table.array[:, 1]))[1]
     assert mean == pytest.approx(unknowns.believe(rows).mean()[0, 0], rel=1e-10)
 
@@ -77,13 +77,13 @@ def test_draws_and_trials_keep_within_limits():
     assert draws[:, :, 0].min() >= 1.0
     assert draws[:, :, 0].max() <= 2.0
     assert draws[:, :, 1].std() > 0.8
-    trials = unknowns.trials(rows, np.ones((1, 2), dtype=bool), gauss_hermite(7))
-    tried = trials.table.array[:7, 0]
+    trials = unknowns.trials(rows, np.ones((1, 2), dtype=bool), trapezoidal(0))
+    tried = trials.table.array[:11, 0]
     assert tried.min() >= 1.0
     assert tried.max() <= 2.0
     # The value that is tried has no limits any more; the other trial rows keep theirs.
-    assert np.isinf(trials.table.lower[:7]).all()
-    np.testing.assert_array_equal(trials.table.lower[7:, 0], 1.0)
+    assert np.isinf(trials.table.lower[:11]).all()
+    np.testing.assert_array_equal(trials.table.lower[11:, 0], 1.0)
 
 
 def test_a_column_that_the_density_lost_stays_missing():
@@ -99,7 +99,7 @@ def test_a_column_that_the_density_lost_stays_missing():
     )
     assert np.isnan(draws[:, :, 1]).all()
     assert np.isfinite(draws[:, :, 0]).all()
-    nothing = unknowns.trials(rows, np.zeros((2, 2), dtype=bool), gauss_hermite(7))
+    nothing = unknowns.trials(rows, np.zeros((2, 2), dtype=bool), trapezoidal(0))
     assert len(nothing.table) == 0
 
 

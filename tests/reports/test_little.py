@@ -83,7 +83,7 @@ def test_p_values_are_uniform_when_columns_are_redundant():
     p_values = []
     for seed in range(75):
         X = amputation.mcar(proportions(300, 5, seed), 0.15, random_state=seed)
-        p_values.append(little_test(X).p_value)
+        p_values.append(little_test(X, p_value="chi-square").p_value)
     assert kstest(p_values, "uniform").pvalue > 1e-3
     assert min(p_values) > 1e-5
 
@@ -102,3 +102,35 @@ def test_p_values_are_uniform_when_columns_are_redundant():
 def test_where_there_is_nothing_to_compare(X, sentence):
     with pytest.raises(ValueError, match=sentence):
         little_test(X)
+
+
+def test_permutations_keep_the_size_where_chi_square_does_not():
+    """Log-normal columns of 60 rows: few rows per pattern, whose means are far from normal."""
+    chances = []
+    for seed in range(15):
+        X = np.exp(1.5 * np.random.default_rng(seed).normal(size=(60, 5)))
+        X = amputation.mcar(X, 0.05, random_state=seed)
+        tests = [little_test(X, tol=1e-3, p_value=kind) for kind in ("chi-square", "auto")]
+        assert [test.method for test in tests] == ["chi-square", "permutation"]
+        assert [test.trusted for test in tests] == [False, True]
+        chances.append([test.p_value for test in tests])
+    rejected = (np.array(chances) < 0.05).sum(axis=0)
+    # Of 15 with a size of 5 %, four or more have a probability of 0.5 %.
+    assert rejected[1] <= 3 < rejected[0]
+
+
+def test_chi_square_is_trusted_for_many_rows_and_normal_columns():
+    X = amputation.mcar(correlated(400, 3, seed=0), 0.2, random_state=0)
+    test = little_test(X)
+    assert (test.method, test.trusted) == ("chi-square", True)
+    permuted = little_test(X, p_value="permutation")
+    assert permuted.statistic == test.statistic
+    # The share of tens of tables.
+    assert permuted.p_value == pytest.approx(test.p_value, abs=0.2)
+
+
+def test_permutations_find_what_is_not_at_random():
+    X = amputation.self_censoring(np.exp(correlated(150, 3, seed=0)), 0.3, random_state=0)
+    test = little_test(X)
+    assert test.method == "permutation"
+    assert test.p_value < 0.05

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtr
 
 from absentia.beliefs.beliefs import Beliefs
@@ -176,13 +175,6 @@ def column_trials(
         lower, upper = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
     tried = replace(table, array=values, lower=lower, upper=upper, _whole=None, _known={})
     return ColumnTrials(row, column, counts, weights, tried)
-
-
-@lru_cache(maxsize=8)
-def gauss_hermite(n_nodes: int) -> Rule:
-    """Return the rule that is exact for polynomials of degree ``2 n_nodes - 1``."""
-    standard, share = hermegauss(n_nodes)
-    return frozen(standard), frozen(share / share.sum())
 
 
 @lru_cache(maxsize=8)

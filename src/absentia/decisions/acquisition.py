@@ -8,13 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.decisions.expected_gains import (
-    Setting,
-    gains_from_draws,
-    gains_of_one,
-    gains_of_two,
-    needs_two,
-)
+from absentia.decisions.expected_gains import Setting, gains_from_draws, gains_of_one
 from absentia.decisions.measurements import Costs, Measurements, read_costs, unknown_column
 from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
 from absentia.densities.missing_values import MissingValues
@@ -28,11 +22,14 @@ from absentia.parameters import (
     shown,
 )
 from absentia.predictions.answers import find_density
+from absentia.predictions.wrapped_model import row_key
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
 LossName = Literal["log", "brier", "variance", "width", "size"]
 Lookahead = Literal[1, 2, "auto"]
 _BUDGET = number_between(0, expected="a number of at least 0") | INFINITE
+#: Draws of a row whose pairs of columns are tried.
+_DRAWS_OF_PAIRS = 512
 #: The gain of the best candidate where the model expects none.
 _NEXT_TO_NOTHING = 1e-12
 
@@ -84,10 +81,10 @@ def measure_next(
         should be concave in the answers, as what a best decision expects to lose is.
     lookahead : {1, 2, "auto"}, default=1
         With 2, columns that are informative together but not alone are found: the gain includes by
-        how much measuring the column would raise what the next measurement gains, over all pairs of
-        the six most promising columns. "auto" looks two steps ahead in the rows where the best
-        single column gains less than a tenth of what all missing values together would gain (64
-        draws of the row), and one step in the others.
+        how much measuring the column would raise what the next measurement gains, over all pairs
+        of columns (by ``n_draws`` draws of the row, or 512). "auto" looks two steps ahead in the
+        rows where the best single column gains less than a tenth of what all missing values
+        together would gain, and one step in the others.
     among : sequence of column names or indices, optional
         Consider only these.
     budget : float, optional
@@ -154,6 +151,13 @@ def measure_next(
     risk = _read_loss(loss, trial_model.classifies)
     if lookahead not in (1, 2, "auto"):
         raise ValueError(f"lookahead must be 1, 2 or 'auto', found {lookahead!r}.")
+    if trial_model.region is not None and (n_draws is not None or lookahead != 1):
+        raise ValueError(
+            "lookahead and n_draws average predictions, but regions cannot be averaged: leave both "
+            f"out with loss={loss!r}."
+        )
+    if n_draws is not None:
+        count_from(16, MOST_DRAWS).check("n_draws", n_draws)
     SHARE.check("worth_share", worth_share)
     FINITE.check("stop_below", stop_below)
     candidates = unknowns.missing(table.array) & _wanted(among, names)
@@ -163,18 +167,14 @@ def measure_next(
     # Equal rows, such as those of which nothing is known, are tried once.
     first, which = _distinct(table, unknowns)
     few = Setting(trial_model, unknowns, table, candidates, risk, prices, budget)[first]
-    if n_draws is None:
-        found = gains_of_one(few)
-        gain, far = found.gain, np.full(len(first), lookahead == 2)
-        if lookahead == "auto":
-            far = needs_two(few, gain)
-        if far.any():
-            at = np.flatnonzero(far)
-            gain = gain.copy()
-            gain[at] = gains_of_two(few[at], found.gain[at])
-    else:
-        _check_draws(n_draws, trial_model)
+    if n_draws is not None:
         gain, found = gains_from_draws(few, n_draws, lookahead)
+    else:
+        found = gains_of_one(few)
+        gain = found.gain
+        if lookahead != 1:
+            both, one = gains_from_draws(few, _DRAWS_OF_PAIRS, lookahead)
+            gain = gain + (both - one.gain)
     if worth is not None:
         known = read_costs(worth, names, "worth", missing=0.0)
         gain = _blended_gain(gain, known, few.candidates, worth_share)
@@ -238,15 +238,6 @@ def _checked_loss(loss: Loss) -> Loss:
     return checked
 
 
-def _check_draws(n_draws: int, model: TrialModel) -> None:
-    if model.region is not None:
-        raise ValueError(
-            f"n_draws averages predictions, but regions cannot be averaged: leave n_draws out "
-            f"with loss={model.region!r}."
-        )
-    count_from(16, MOST_DRAWS).check("n_draws", n_draws)
-
-
 def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
     if among is None:
         return np.ones(len(names), dtype=np.bool_)
@@ -267,9 +258,6 @@ def _distinct(table: Table, unknowns: MissingValues) -> tuple[IntArray, IntArray
         # The model may look at a column that the plan leaves out.
         return np.arange(len(table)), np.arange(len(table))
     parts = [part for part in (table.array, table.lower, table.upper) if part is not None]
-    values = np.hstack(parts)
-    # One bit pattern for every NaN, and for both zeros.
-    plain = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values + 0.0))
-    keys = plain.view([("", plain.dtype)] * plain.shape[1]).ravel().view(f"V{plain.strides[0]}")
+    keys = np.array([row_key(row) for row in np.hstack(parts)], dtype=object)
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     return first, which

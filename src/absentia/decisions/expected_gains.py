@@ -1,7 +1,7 @@
 """Expected gains of measuring missing values, one or two steps ahead.
 
-Two ways: :func:`gains_of_one` and :func:`gains_of_two` try the points of the belief about each
-value, :func:`gains_from_draws` divides one set of draws of the whole row into groups.
+Two ways: :func:`gains_of_one` tries values of each missing cell, :func:`gains_from_draws` divides
+one set of draws of the whole row into groups, by the values of one column or of two.
 """
 
 from __future__ import annotations
@@ -12,24 +12,17 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.beliefs.column_trials import BeliefColumn, ColumnTrials, gauss_hermite
+from absentia.beliefs.column_trials import BeliefColumn
 from absentia.beliefs.draws import DrawPoints
-from absentia.decisions.measurements import per_cost
 from absentia.decisions.trial_model import Loss, TrialModel
 from absentia.densities.missing_values import MissingValues
-from absentia.machines.averaging import over_draws, over_values
+from absentia.machines.averaging import LEVELS, over_draws, over_values
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 
-#: Nodes per component of the belief about a value, of two that are measured one after the other.
-_POINTS_OF_TWO = 3
 #: Gains are resolved relative to the largest of the row, or to this share of the loss.
 _SCALE = 1e-3
-#: All pairs of this many columns are tried.
-_BEAM = 6
 #: Draws of a row, for the variance of a model that does not report one.
 _DRAWS = 64
-#: Draws of a row, for the gain of a column when all others are known.
-_DRAWS_OF_LAST = 6
 #: Pairs are tried where the best single value gains less than this share of what all of them
 #: together gain. For a product of two columns that share is zero before one of them is known.
 _ENOUGH = 0.1
@@ -78,165 +71,52 @@ class Gains:
 
 
 def gains_of_one(of: Setting) -> Gains:
-    """Return the gain of each candidate cell, and the loss before."""
-    answers = of.model(of.table, np.arange(len(of.table)))
-    present = of.loss(answers)
-    before = present if of.model.reports_variance else _variance_over_draws(of)
-    gain, after = (np.full(of.candidates.shape, np.nan) for _ in range(2))
+    """Return the gain of each candidate cell, and the loss before.
 
-    def moments(rows: Table, origin: IntArray) -> FloatArray:
-        return _moments(of, of.model(rows, origin), answers[origin])
-
-    def part(expected: FloatArray, rows: IntArray) -> FloatArray:
-        return _gains(of, expected, answers[rows], present[rows])[:, None]
-
-    # Regions have steps everywhere, which no rule resolves.
-    levels = {} if of.model.region is None else {"levels": 2}
-    found, expected = over_values(
-        moments, part, of.unknowns, of.table, of.candidates,
-        _SCALE * np.abs(before)[:, None], **levels,
-    )  # fmt: skip
-    if len(found):
-        gain[of.candidates], after[of.candidates] = found[:, 0], expected[:, -2]
-        if not of.model.reports_variance:  # predictions ignore what stays missing
-            after = np.maximum(before[:, None] - gain, 0.0)
-    return Gains(gain, after, before)
-
-
-def gains_of_two(of: Setting, one: FloatArray) -> FloatArray:
-    """Return gains that include what could be measured afterwards.
-
-    With ``g_j`` the gain of column ``j`` alone (``one``) and ``g_k|v`` that of ``k`` once
-    ``x_j = v`` is known, the best plan after ``v`` measures the ``k`` with the largest
-    ``g_k|v / cost_k``. Where that gains more than any other column does now, ``j`` gets the
-    difference as well,
-
-        ``g_j + max(0, E g_k|v - max_k g_k) * 2 cost_j / (cost_j + E cost_k)``,
-
-    at the average cost of the two. Without interactions this is the gain of one step; a plain sum
-    ``g_j + E g_k|v`` also rewards columns for being weak alone, and was worse on real tables.
-    """
-    if not of.candidates.any():
-        return one
-    kept = _most_promising(of, one)
-    trials = of.unknowns.trials(of.table, kept, gauss_hermite(_POINTS_OF_TWO))
-    row, column = trials.origin, np.repeat(trials.column, trials.counts)
-    following = kept[row]
-    following[np.arange(len(row)), column] = False
-    if of.budget is not None:
-        following &= of.costs[column][:, None] + of.costs <= of.budget
-    then, spent = np.zeros(len(row)), np.zeros(len(row))
-    if following.any():
-        second = of.unknowns.trials(trials.table, following, gauss_hermite(_POINTS_OF_TWO))
-        gain = np.full(following.shape, -np.inf)
-        gain[second.row, second.column] = _trial_gains(of, second, trials.table, row)
-        best = _per_cost(gain, of.costs, following).argmax(axis=1)
-        then = gain[np.arange(len(row)), best]
-        pays = then > 0
-        then, spent = np.where(pays, then, 0.0), np.where(pays, of.costs[best], 0.0)
-    cost = of.costs[trials.column]
-    alone = one[trials.row, trials.column]
-    others = np.where(kept, one, 0.0)[trials.row]
-    others[np.arange(len(others)), trials.column] = 0.0
-    synergy = np.maximum(trials.expected(then) - others.max(axis=1), 0.0)
-    total = cost + trials.expected(spent)
-    share = np.divide(cost, total, out=np.ones_like(cost), where=total > 0)
-    both = one.copy()
-    both[trials.row, trials.column] = alone + 2.0 * share * synergy
-    return both
-
-
-def needs_two(of: Setting, one: FloatArray) -> BoolArray:
-    """Return the rows where no value gains much alone of what all missing values gain together.
-
-    All together gain ``L(mean prediction) - mean L(prediction)`` over draws of the row: for the log
-    loss the mutual information between the class and all missing values. Without a probability to
-    average (conformal regions, regressors without a variance) pairs are tried in every row.
-    """
-    several = (~np.isnan(one)).sum(axis=1) > 1
-    if of.model.region is not None or not of.model.reports_variance:
-        return several
-
-    def possible(complete: FloatArray, rows: IntArray) -> tuple[FloatArray]:
-        return (_Drawn.of(of, complete, rows).possible,)
-
-    best = np.where(np.isnan(one), 0.0, one).max(axis=1, initial=0.0)
-    points = DrawPoints.sobol(_DRAWS, of.unknowns.n_drawn, seed=0)
-    (found,) = over_draws(possible, of.unknowns, of.table, points)
-    needed: BoolArray = several & (best < _ENOUGH * found)
-    return needed
-
-
-def _most_promising(of: Setting, first: FloatArray) -> BoolArray:
-    """Return the few columns of each row whose pairs are tried.
-
-    Half of them gain most as the first measurement, half of them as the last, when all others are
-    known: a column that is informative only together with others is found there.
-    """
-    candidates, unknowns = of.candidates, of.unknowns
-    if candidates.sum(axis=1).max() <= _BEAM:
-        return candidates
-    last = np.zeros(candidates.shape)
-    row, column = np.nonzero(candidates)
-    cells = np.zeros((len(row), candidates.shape[1]), dtype=np.bool_)
-    cells[np.arange(len(row)), column] = True
-    for draw in unknowns.believe(of.table).sample(_DRAWS_OF_LAST, random_state=0):
-        known = unknowns.completed(of.table, draw[:, None])[:, 0][row]
-        for c in np.unique(column):
-            hidden = np.flatnonzero(column == c)
-            known[np.ix_(hidden, list(unknowns.columns[c].places))] = np.nan
-        rows = Table(known, columns_checked=True)
-        trials = unknowns.trials(rows, cells, gauss_hermite(_POINTS_OF_TWO))
-        last[row, column] += _trial_gains(of, trials, rows, row)
-    kept = np.zeros_like(candidates)
-    for gain in (first, last):
-        worth = np.where(kept, -np.inf, _per_cost(gain, of.costs, candidates))
-        order = np.argsort(-worth, axis=1, kind="stable")
-        np.put_along_axis(kept, order[:, : _BEAM // 2], True, axis=1)
-    return kept & candidates
-
-
-def _per_cost(gain: FloatArray, costs: FloatArray, candidates: BoolArray) -> FloatArray:
-    """Return gains per cost, minus infinity where a cell is no candidate."""
-    return np.where(candidates, np.nan_to_num(per_cost(gain, costs)), -np.inf)
-
-
-def _trial_gains(of: Setting, trials: ColumnTrials, rows: Table, origin: IntArray) -> FloatArray:
-    """Return the gain of each cell; trials were made of ``rows``, these of the user's rows."""
-    answers = of.model(trials.table, origin[trials.origin])
-    first = answers[trials.starts]
-    expected = trials.expected(_moments(of, answers, np.repeat(first, trials.counts, axis=0)))
-    present = np.empty(len(rows))
-    if of.model.region is not None:
-        present = of.loss(of.model(rows, origin))
-    return _gains(of, expected, first, present[trials.row])
-
-
-def _moments(of: Setting, answers: FloatArray, near: FloatArray) -> FloatArray:
-    """Return predictions, their losses, and for a regressor squares about a prediction nearby."""
-    if not of.model.reports_variance:
-        answers[:, 1] = 0.0
-    squares = np.zeros(len(answers)) if of.model.classifies else (answers - near)[:, 0] ** 2
-    return np.column_stack([answers, of.loss(answers), squares])
-
-
-def _gains(of: Setting, expected: FloatArray, near: FloatArray, present: FloatArray) -> FloatArray:
-    """Return ``L(mean prediction) - mean L(prediction)`` of cells, given their average moments.
-
-    The variance of a regressor is that of a mixture: the mean of its own variances, which the
+    The gain is ``L(mean prediction) - mean L(prediction)`` over what the cell could be. The
+    variance of a regressor is that of a mixture: the mean of its own variances, which the
     measurement would leave, and the variance of its means, which the measurement would explain.
     A conformal region is no probability that could be averaged: there the gain is how much smaller
-    it is expected to be than ``present``, the loss of the row.
+    it is expected to be than now.
     """
-    mean, after = expected[:, :-2].copy(), expected[:, -2]
-    if of.model.region is not None:
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isinf(after) & np.isinf(present), 0.0, present - after)
-    if not of.model.classifies:
-        mean[:, 1] += np.maximum(expected[:, -1] - (mean - near)[:, 0] ** 2, 0.0)
-    gain = of.loss(mean) - after
-    # Without this, rounding would be worth a measurement.
-    return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain)
+    model, answers = of.model, of.model(of.table, np.arange(len(of.table)))
+    present = of.loss(answers)
+    before = present if model.reports_variance else _variance_over_draws(of)
+
+    def moments(rows: Table, origin: IntArray) -> FloatArray:
+        found = model(rows, origin)
+        if not model.reports_variance:
+            found[:, 1] = 0.0
+        squares = np.zeros(len(found))
+        if model.region is None:  # about a prediction nearby, so that few digits are lost
+            squares = (found - answers[origin])[:, 0] ** 2
+        return np.column_stack([found, of.loss(found), squares])
+
+    def gains(expected: FloatArray, rows: IntArray) -> FloatArray:
+        mean, after = expected[:, :-2].copy(), expected[:, -2]
+        if model.region is not None:
+            now = present[rows]
+            with np.errstate(invalid="ignore"):
+                return np.where(np.isinf(after) & np.isinf(now), 0.0, now - after)[:, None]
+        if not model.classifies:
+            variance = expected[:, -1] - (mean - answers[rows])[:, 0] ** 2
+            mean[:, 1] += np.maximum(variance, 0.0)
+        gain = of.loss(mean) - after
+        # Without this, rounding would be worth a measurement.
+        return np.where(np.abs(gain) <= _ROUNDING * np.abs(after), 0.0, gain)[:, None]
+
+    # Regions have steps everywhere, which no rule resolves.
+    levels = LEVELS if model.region is None else 2
+    scale = _SCALE * np.abs(before)[:, None]
+    found, expected = over_values(
+        moments, gains, of.unknowns, of.table, of.candidates, scale, levels
+    )
+    gain, after = (np.full(of.candidates.shape, np.nan) for _ in range(2))
+    if len(found):
+        gain[of.candidates], after[of.candidates] = found[:, 0], expected[:, -2]
+    if not model.reports_variance:  # predictions ignore what stays missing
+        after = np.maximum(before[:, None] - gain, 0.0)
+    return Gains(gain, after, before)
 
 
 def _variance_over_draws(of: Setting) -> FloatArray:
@@ -267,7 +147,9 @@ def gains_from_draws(
 
     Two steps ahead, the gain ``G_jk`` of a pair comes from the same draws, in groups by both
     values. Where ``k`` gains more after ``j`` than any column other than ``j`` does now, ``j`` gets
-    the difference as well, at the average cost of the two, as in :func:`gains_of_two`.
+    the difference as well, at the average cost of the two. Without interactions this is the gain
+    of one step; a plain sum of the two also rewards columns for being weak alone, and was worse on
+    real tables.
     """
 
     def of_chunk(complete: FloatArray, rows: IntArray) -> tuple[FloatArray, ...]:

@@ -32,7 +32,7 @@ Answer = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray | None]]
 
 #: Rules agree where they differ by this share of the largest part of a row; the last of four
 #: rules, of step 1/8 deviations, is taken as it is.
-_TOLERANCE, _LEVELS = 0.02, 4
+_TOLERANCE, LEVELS = 0.02, 4
 
 
 def over_draws(
@@ -292,7 +292,7 @@ def over_values(
     table: Table,
     cells: BoolArray,
     scale: FloatArray,
-    levels: int = _LEVELS,
+    levels: int = LEVELS,
 ) -> tuple[FloatArray, FloatArray]:
     """Return functions of averages over what each missing cell could be, and the averages.
 

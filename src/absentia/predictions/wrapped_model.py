@@ -203,8 +203,8 @@ def rows_learned_from(model: BaseEstimator, table: FloatArray) -> BoolArray:
     known = _training_rows(model)
     if known is None or known.shape[1:] != table.shape[1:]:
         return np.zeros(len(table), dtype=bool)
-    seen = {_key(row) for row in known}
-    alike = np.array([_key(row) in seen for row in table], dtype=np.bool_)
+    seen = {row_key(row) for row in known}
+    alike = np.array([row_key(row) in seen for row in table], dtype=np.bool_)
     return alike & ~np.isnan(table).all(axis=1)
 
 
@@ -219,6 +219,7 @@ def _training_rows(model: BaseEstimator) -> FloatArray | None:
     return None
 
 
-def _key(row: FloatArray) -> bytes:
+def row_key(row: FloatArray) -> bytes:
+    """Return a key that equal rows share, NaN being equal to NaN."""
     # One bit pattern for every NaN, and for both zeros.
     return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()

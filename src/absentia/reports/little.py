@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, kurtosis
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.densities import GaussianDensity
@@ -23,6 +23,9 @@ __all__ = ["LittleTest", "little_test"]
 # Eigenvalues of the correlations below which a direction counts as fixed by redundant columns. The
 # fit leaves them the regularisation, 1e-9, and what its tolerance does to the factor, squared.
 _FIXED = 1e-6
+#: The most tables with permuted patterns, and the number of patterns times the cube of the columns
+#: up to which "auto" makes them.
+_PERMUTATIONS, _LARGEST = 199, 20_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class LittleTest:
         How many patterns were compared.
     converged : bool
         Whether the estimate of the overall mean and covariance converged.
+    method : {"chi-square", "permutation"}
+        What the p-value comes from.
+    trusted : bool
+        Whether the p-value can be relied on; False for chi-square where the rows are few or the
+        tails heavy.
     """
 
     statistic: float
@@ -51,9 +59,13 @@ class LittleTest:
     p_value: float
     n_patterns: int
     converged: bool
+    method: str = "chi-square"
+    trusted: bool = True
 
 
-def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
+def little_test(
+    X: TableLike, *, tol: float = 1e-5, p_value: str = "auto", random_state: int = 0
+) -> LittleTest:
     """Test whether values are missing completely at random, after Little (1988).
 
     With ``n_p`` rows of pattern ``p``, ``m_p`` the mean of the columns ``O`` that they have, and
@@ -74,6 +86,13 @@ def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
     tol : float, default=1e-5
         The tolerance of :class:`absentia.GaussianDensity`. The default leaves an error that is
         small relative to the spread of the statistic.
+    p_value : {"auto", "chi-square", "permutation"}, default="auto"
+        ``"permutation"`` completes the rows by draws from the Gaussian, assigns the patterns to
+        them at random, and compares the statistic with those of up to 199 such tables; it stops
+        when ten were as large. ``"auto"`` does so where chi-square cannot be trusted and the table
+        is small enough.
+    random_state : int, default=0
+        Seed of the permutations.
 
     Returns
     -------
@@ -87,9 +106,9 @@ def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
 
     Notes
     -----
-    The approximation is good when most patterns have several rows. Where nearly every row has a
-    pattern of its own, heavy tails of the data alone can make the p-value small. The cost is that
-    of :class:`absentia.GaussianDensity` and one more pass over the patterns.
+    A row with excess kurtosis ``k`` in its columns adds ``k / n_p`` to the variance of the term of
+    its pattern. Chi-square is trusted where these are below a tenth of its variance, and there are
+    ten rows per column: on 60 rows of a log-normal table it rejects twice as often as it should.
 
     Examples
     --------
@@ -119,26 +138,71 @@ def little_test(X: TableLike, *, tol: float = 1e-5) -> LittleTest:
             f"Little's test needs more rows than columns, found {n} rows with something "
             f"observed and {d} columns that vary; drop columns."
         )
+    statistic, freedom, density = _statistic(table, patterns, tol)
+    if freedom <= 0:
+        raise ValueError(
+            "Little's test compares rows of different patterns in the columns that they share, but "
+            "no two patterns share one; there is nothing to test."
+        )
+    trusted = n >= 10 * d and _excess_variance(table, patterns) < 0.1 * 2 * freedom
+    permute = p_value == "permutation"
+    if p_value == "auto":
+        permute = not trusted and n_patterns * d**3 <= _LARGEST
+    chance = float(chi2.sf(statistic, freedom))
+    if permute:
+        chance = _permuted_chance(table, patterns, tol, statistic, density, random_state)
+    return LittleTest(
+        statistic=statistic,
+        degrees_of_freedom=freedom,
+        p_value=chance,
+        n_patterns=n_patterns,
+        converged=bool(density.converged_),
+        method="permutation" if permute else "chi-square",
+        trusted=trusted or permute,
+    )
+
+
+def _statistic(
+    table: FloatArray, patterns: Patterns, tol: float
+) -> tuple[float, int, GaussianDensity]:
+    """Return the statistic, its degrees of freedom, and the fitted Gaussian."""
     # The outcome reports it, where it is read.
     with hidden_warnings(category=ConvergenceWarning):
         # Maximum likelihood; the trace of regularisation is for collinear columns.
         density = GaussianDensity(shrinkage=0.0, reg_covar=1e-9, tol=tol, max_iter=1000)
         density.fit(table)
     distances, ranks, rank = _squared_distances(density, table, patterns)
-    statistic = float(patterns.counts @ distances) * (n - 1) / n
-    freedom = int(ranks.sum()) - rank
-    if freedom <= 0:
-        raise ValueError(
-            "Little's test compares rows of different patterns in the columns that they share, but "
-            "no two patterns share one; there is nothing to test."
-        )
-    return LittleTest(
-        statistic=statistic,
-        degrees_of_freedom=freedom,
-        p_value=float(chi2.sf(statistic, freedom)),
-        n_patterns=n_patterns,
-        converged=bool(density.converged_),
-    )
+    n = len(table)
+    return float(patterns.counts @ distances) * (n - 1) / n, int(ranks.sum()) - rank, density
+
+
+def _excess_variance(table: FloatArray, patterns: Patterns) -> float:
+    """Return what the kurtosis of the columns adds to the variance of the statistic."""
+    excess = np.maximum(kurtosis(table, axis=0, nan_policy="omit"), 0.0)
+    return float(((~patterns.masks).sum(axis=1) / patterns.counts).sum() * excess.mean())
+
+
+def _permuted_chance(
+    table: FloatArray,
+    patterns: Patterns,
+    tol: float,
+    statistic: float,
+    density: GaussianDensity,
+    random_state: int,
+) -> float:
+    """Return the share of tables with permuted patterns whose statistic is at least as large.
+
+    Sequential (Besag and Clifford 1991): after ten of them, as many as there were tries is enough.
+    """
+    rng, mask = np.random.default_rng(random_state), np.isnan(table)
+    beliefs, larger = density.condition(table), 0
+    for tried in range(1, _PERMUTATIONS + 1):
+        complete = beliefs.sample(1, random_state=int(rng.integers(2**31)))[0]
+        again = np.where(mask, np.nan, complete[rng.permutation(len(table))])
+        larger += _statistic(again, patterns, tol)[0] >= statistic
+        if larger == 10:
+            return larger / tried
+    return (larger + 1) / (_PERMUTATIONS + 1)
 
 
 def _varying_columns(table: FloatArray) -> FloatArray:

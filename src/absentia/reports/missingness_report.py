@@ -236,7 +236,7 @@ class MissingnessReport:
         chance = "p < 0.001" if test.p_value < 0.001 else f"p = {test.p_value:.3f}"
         yield (
             f"  chi-square {test.statistic:,.1f} on {test.degrees_of_freedom:,} degrees of "
-            f"freedom, {chance}"
+            f"freedom, {chance}{' by permutation' * (test.method == 'permutation')}"
         )
         if test.p_value < 0.05:
             yield "  Doubtful: rows that miss different columns have different means."
@@ -244,6 +244,8 @@ class MissingnessReport:
             yield "  No evidence against it, but that is not a proof."
         if (self.patterns.counts == 1).sum() > 0.5 * self.n_samples:
             yield "  Caution: most rows have a pattern of their own, where the test is unreliable."
+        elif not test.trusted:
+            yield "  Caution: rows are few or tails heavy, where chi-square rejects too often."
         if not test.converged:
             yield "  Caution: the estimate behind it did not converge."
 
