@@ -1,5 +1,7 @@
 """How large errors are by what a row misses: against conditional covariances, and on new rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,26 @@ def test_lines_without_a_slope_have_one_width_per_level(machine):
     widths = [np.interp(0.9, grid, level) for level in machine.errors_]
     expected = np.interp(committee.norm.excess(np.isnan(X)), committee.levels, widths)
     np.testing.assert_allclose(half, expected)
+
+
+def test_more_hidden_cells_never_make_an_interval_narrower():
+    """Levels whose errors fall by chance: the widths are made monotone."""
+    scale = ErrorScale(np.zeros(2), np.array([[4.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0]] * 2))
+    levels = SimpleNamespace(
+        levels=np.array([0.0, 1.0]),
+        norm=SimpleNamespace(excess=lambda mask: np.array([0.0, 0.5, 1.0])),
+    )
+    widths = scale.half_widths(Table(np.zeros((3, 2))), 0.5, levels)
+    np.testing.assert_allclose(widths, [1.0, 1.0, 1.0], rtol=1e-12)
+
+
+def test_one_gross_error_makes_no_slope():
+    """Errors without a trend, one of them enormous where the variance is largest."""
+    rng = np.random.default_rng(0)
+    variance = np.sort(rng.random(200))
+    squared = rng.normal(size=200) ** 2
+    squared[-1] = 1e6
+    intercept, slope = fit_line(variance, squared)
+    # Without the cut the line rises tenfold; the mean of the errors is kept.
+    assert slope * variance.max() < 2 * intercept
+    assert intercept + slope * variance.mean() == pytest.approx(squared.mean(), rel=0.3)

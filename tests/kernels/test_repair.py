@@ -92,3 +92,22 @@ def test_no_warning_where_the_matrix_is_fine_or_the_kernel_cannot_be_wrong():
         assert check_psd(GammaRBF(0.4)(P), GammaRBF(0.4))
         assert check_psd(indefinite(), GenRBF())
         assert check_psd(np.ones((5, 5)), GammaRBF())  # singular, not indefinite
+
+
+def test_asymmetry_beyond_rounding_is_refused():
+    K = np.eye(3)
+    K[0, 1] = 1e-6
+    with pytest.raises(ValueError, match="K must be symmetric"):
+        repair_psd(K)
+    K[0, 1] = 1e-9
+    repair_psd(K)
+
+
+def test_small_negative_eigenvalues_are_repaired():
+    """1e-6 of the largest is no rounding: it is clipped, and warned of."""
+    V = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    K = V @ np.diag([-1e-6, 0.1, 0.2, 0.5, 1.0]) @ V.T
+    K = (K + K.T) / 2
+    assert np.linalg.eigvalsh(repair_psd(K)[0])[0] > -1e-12
+    with pytest.warns(NotPositiveDefiniteWarning):
+        check_psd(K, GammaRBF())

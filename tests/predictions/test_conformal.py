@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -361,3 +361,52 @@ def test_polars_frames_with_words_are_refused_by_a_sentence_that_helps():
     frame = pl.DataFrame({"a": [0.1, 0.2] * 20, "word": ["x", "y"] * 20})
     with pytest.raises(ValueError, match=r"only from pandas: pass X\.to_pandas\(\)"):
         ConformalClassifier(LogisticRegression()).fit(frame, [0, 1] * 20)
+
+
+class _Ends(RegressorMixin, BaseEstimator):
+    """One end of a band about 0 for rows with the value, about 100 for rows without it."""
+
+    def __init__(self, end=10.0):
+        self.end = end
+
+    def fit(self, X, y):
+        self.n_features_in_ = 1
+        return self
+
+    def predict(self, X):
+        return np.where(np.isnan(np.asarray(X, dtype=float)[:, 0]), 100.0, 0.0) + self.end
+
+
+def test_bounds_that_cross_meet_in_the_middle():
+    """Half of the calibration rows say 0, those with a hidden value 100: 20 % lie between them."""
+    X = np.where(np.arange(40) < 20, 0.5, np.nan)[:, None]
+    y = np.where(np.arange(40) < 20, 0.0, 100.0)
+    pair = tuple(FrozenEstimator(_Ends(end).fit(X, y)) for end in (-10.0, 10.0))
+    model = ConformalRegressor(pair, conformity_score="quantile", method="nested", coverage=0.2)
+    intervals = model.fit(X, y).predict_interval([[0.5]])
+    np.testing.assert_array_equal([intervals.lower, intervals.upper], [[50.0], [50.0]])
+
+
+@pytest.mark.parametrize("method", ["exact", "nested", "nested*"])
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_label_sets_cover_for_every_mask_method_and_score(method, score):
+    """Of complete, half-known and unknown rows alike, 80 % of the labels are in their set."""
+    covered, masks = [], [[False, False], [False, True], [True, False], [True, True]]
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1400, 2))
+        y = np.digitize(X @ [1.0, 0.6] + 0.5 * rng.normal(size=1400), [-0.7, 0.7])
+        X[rng.random(X.shape) < 0.3] = np.nan
+        model = make_pipeline(SimpleImputer(add_indicator=True), PlainLogistic())
+        model.fit(X[:300], y[:300])
+        sets = ConformalClassifier(
+            FrozenEstimator(model), method=method, conformity_score=score, coverage=0.8
+        ).fit(X[300:700], y[300:700])
+        new, labels = X[700:], y[700:]
+        inside = sets.predict_set(new).covers(labels)
+        covered.append([inside[(np.isnan(new) == mask).all(axis=1)] for mask in masks])
+    for group in zip(*covered, strict=True):
+        inside = np.concatenate(group)
+        # Of the rows of a mask, and of the calibration rows that they are compared with.
+        error = np.sqrt(0.8 * 0.2 * (1 / len(inside) + 4 / (4 * 90)))
+        assert inside.mean() > 0.8 - 3 * error
