@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
 from absentia import AutoClassifier, AutoRegressor, load, measure_next, predict_uncertainty, save
-from absentia.automatic import assembly
+from absentia.automatic import assembly, folds, member_tuning
 from absentia.automatic.committee import hide_cells
 
 QUICK = ("boosting", "beliefs")
@@ -152,6 +152,18 @@ def test_a_budget_leaves_members_out_and_says_so():
     assert "time was up" in str(model.members_)
 
 
+def test_a_short_budget_takes_a_sample_with_all_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.where(X[:, 0] > 0, "up", "down").astype("<U4")
+    y[[17, 900]] = "rare"
+    model = AutoClassifier(members=["linear"], time_budget=0.1, random_state=0).fit(X, y)
+    assert "rare" in model.classes_
+    assert model.members_.remarks[0].startswith("learned from 1,3")
+    assert np.isfinite(model.out_of_fold_).all(axis=1).sum() < 1400
+    assert model.score(X, y) > 0.95
+
+
 @pytest.fixture
 def slow(monkeypatch):
     """Return how to make members that take a number of seconds, and how often each was fitted."""
@@ -176,38 +188,26 @@ def slow(monkeypatch):
         )
         return model.fit(np.arange(12.0).reshape(-1, 1), [0, 1] * 6), clock[0], dict(fits)
 
-    monkeypatch.setattr(assembly, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for module in (assembly, folds, member_tuning):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     return fitted
 
 
-def test_no_member_is_begun_that_would_come_too_late(slow):
-    # Each takes four fits of a second, so that the third would be ready after twelve.
+def test_a_member_that_would_come_too_late_is_given_up(slow):
+    # Each takes four fits of a second, so that the third would be ready after twelve: its first
+    # fit shows that.
     model, _, fits = slow(10, a=1.0, b=1.0, c=1.0)
-    assert fits == {"a": 4, "b": 4}
+    assert fits == {"a": 4, "b": 4, "c": 1}
     assert model.members_.remarks[2] == "left out, the time was up"
-    # No fold is begun after the deadline.
+    # None is begun after the deadline.
     assert slow(10, a=0.5, b=20.0, c=1.0)[2] == {"a": 4, "b": 1}
-
-
-def test_nor_one_that_takes_longer_than_others_did(slow):
-    # With three weights to choose from it would take longer than without: not ready in 20 seconds.
-    model, taken, fits = slow(20, forest=1, linear=1, beliefs=1, beliefs_mask=3, boosting=1)
-    assert fits == {"forest": 4, "linear": 4, "beliefs": 4, "boosting": 4}
-    assert taken == 16
-    assert model.members_.remarks[3] == "left out, the time was up"
-    # Where the time suffices it is tried, and members like it that come after are not.
-    _, taken, fits = slow(33, forest=1, linear=1, beliefs=1, beliefs_mask=3, beliefs_mixture=1)
-    assert fits == {"forest": 4, "linear": 4, "beliefs": 4, "beliefs_mask": 4}
-    assert taken == 24
 
 
 def test_a_short_budget_is_not_spent_on_the_forest_alone(slow):
     model, _, fits = slow(10, forest=2.5, linear=0.25)
-    assert fits["linear"] == 4
+    assert fits == {"linear": 4, "forest": 1}
     assert model.members_.names == ("forest", "linear")  # in the order that was asked for
     assert model.members_.remarks == ("left out, the time was up", "")
-    # After the linear model the forest is expected to take some times as long: it is not begun.
-    assert slow(10, forest=2.5, linear=1.0)[2] == {"linear": 4}
 
 
 def test_a_budget_that_suffices_changes_nothing(slow):
@@ -220,6 +220,29 @@ def test_a_budget_that_suffices_changes_nothing(slow):
     rows = np.arange(12.0).reshape(-1, 1)
     np.testing.assert_array_equal(limited.predict_proba(rows), free.predict_proba(rows))
     assert limited.members_.names == free.members_.names
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_an_interrupt_keeps_members_only_if_asked_for(keep):
+    class Interrupted(DummyClassifier):
+        def fit(self, X, y):
+            raise KeyboardInterrupt
+
+    members = ["linear", ("stopped", Interrupted()), "boosting"]
+    model = AutoClassifier(members=("linear",), hidden=(), n_repeats=1, random_state=0)
+    model.fit(HOLES, CLASSES)
+    before, chances = model.committee_, model.predict_proba(HOLES)
+    model.set_params(members=members, on_interrupt="keep" if keep else "raise")
+    if not keep:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(HOLES, CLASSES)
+        assert model.committee_ is before
+        return
+    model.fit(HOLES, CLASSES)
+    assert model.members_.remarks == ("", *["left out, the fit was interrupted"] * 2)
+    np.testing.assert_allclose(model.predict_proba(HOLES), chances)
+    with pytest.raises(KeyboardInterrupt):  # nothing to keep yet
+        model.set_params(members=members[1:]).fit(HOLES, CLASSES)
 
 
 def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():

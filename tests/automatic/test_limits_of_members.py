@@ -9,7 +9,8 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from absentia import AutoClassifier, AutoRegressor, GaussianDensity, bounded
 from absentia.automatic.committee import hide_cells
-from absentia.automatic.member_specs import SPECS, Settings
+from absentia.automatic.folds import Settings
+from absentia.automatic.member_specs import SPECS
 from absentia.automatic.member_tuning import LearningRows
 from absentia.densities.fit_density import filled_within_limits
 from absentia.persistence import load, save

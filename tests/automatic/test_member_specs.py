@@ -9,17 +9,18 @@ from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
-from absentia import AutoClassifier, AutoRegressor, GaussianDensity, load, save
-from absentia.automatic.committee import hide_cells
-from absentia.automatic.folds import density_for, make_splits
-from absentia.automatic.member_specs import (
-    SPECS,
-    MemberSpec,
-    Settings,
-    expected_seconds,
-    plan_members,
-    quick_first,
+from absentia import (
+    AutoClassifier,
+    AutoRegressor,
+    GaussianDensity,
+    LargeScaleLogisticRegression,
+    load,
+    save,
 )
+from absentia.automatic.assembly import try_member
+from absentia.automatic.committee import hide_cells
+from absentia.automatic.folds import Folds, Settings, density_for
+from absentia.automatic.member_specs import SPECS, MemberSpec, plan_members
 from absentia.automatic.member_tuning import EstimatorPlan, LearningRows
 
 SETTINGS = Settings(["beliefs-mask"], n_jobs=1)
@@ -41,7 +42,7 @@ def trained():
     X, y = wide_table(180, 0)
     rows = LearningRows(X, y, None, 3)
     (plan,) = plan_members(rows, SETTINGS)
-    return rows, plan.tuned(rows, make_splits(rows, 5, None, 0))[1]
+    return rows, try_member(plan, Folds(rows, SETTINGS)).found[2]
 
 
 def test_columns_that_no_row_missed_do_not_make_new_rows_unlike_all_others(trained):
@@ -66,7 +67,7 @@ def test_one_weight_where_every_column_has_holes():
     X = np.where(rng.random((60, 3)) < 0.3, np.nan, rng.normal(size=(60, 3)))
     rows = LearningRows(X, rng.integers(2, size=60), None, 2)
     (plan,) = plan_members(rows, SETTINGS)
-    assert plan.search.mask_weights == [0.02, 0.1, 0.5]
+    assert plan.masks == [0.02, 0.1, 0.5]
 
 
 def test_many_rows_take_the_weights_to_fourier_features():
@@ -75,8 +76,11 @@ def test_many_rows_take_the_weights_to_fourier_features():
     X[rng.random(2600) < 0.3, 1] = np.nan
     rows = LearningRows(X, (X[:, 0] > 0).astype(int), None, 2)
     (plan,) = plan_members(rows, SETTINGS)
-    np.testing.assert_array_equal(plan.estimator[-1].mask_weight, [0.0, 0.1, 0.0])
-    member = plan.fitted(rows)
+    member = try_member(plan, Folds(rows, SETTINGS)).found[2]
+    machine = member.model[-1]
+    assert isinstance(machine, LargeScaleLogisticRegression)
+    assert machine.mask_weight[1] in (0.02, 0.1, 0.5)
+    assert not machine.mask_weight[[0, 2]].any()
     hidden = hide_cells(X, 0.5, 0)
     assert log_loss(rows.y, member.answer(hidden)) < np.log(2)
 
@@ -102,7 +106,7 @@ def test_a_member_is_one_spec(monkeypatch):
         model = make_pipeline(SimpleImputer(strategy="median"), SGDRegressor(random_state=0))
         return EstimatorPlan(model, {"sgdregressor__alpha": (1e-4, 1e-2)})
 
-    spec = MemberSpec("median", "linear model on medians", median, like="linear", times=0.5)
+    spec = MemberSpec("median", "linear model on medians", median)
     monkeypatch.setitem(SPECS, "median", spec)
     rng = np.random.default_rng(0)
     X = np.where(rng.random((80, 3)) < 0.2, np.nan, rng.normal(size=(80, 3)))
@@ -111,20 +115,10 @@ def test_a_member_is_one_spec(monkeypatch):
     assert model.members_.names == ("median", "linear")
     assert model.members_.descriptions[0] == "linear model on medians"
     assert (model.members_.scores > 0.5).all()
-    assert expected_seconds("median", {"linear": 4.0}) == 2.0
 
 
 def test_default_members_of_complete_rows():
     rows = LearningRows(np.eye(30), np.arange(30) % 2, None, 2)
     names = [plan.name for plan in plan_members(rows, Settings())]
     on_beliefs = ["beliefs-scores", "beliefs-mixture"]
-    assert names == ["forest", "linear", "beliefs", "boosting", "extra-trees", *on_beliefs]
-
-
-def test_times_are_estimated_from_members_that_are_alike():
-    taken = {"forest": 8.0, "linear": 5.0}
-    assert expected_seconds("beliefs", taken) == 20.0
-    assert expected_seconds("beliefs", taken, on_features=True) == 5.0
-    assert expected_seconds("beliefs-mask", taken) == 50.0
-    assert expected_seconds("mine", taken) == 5.0
-    assert quick_first(["forest", "linear", "beliefs"]) == [1, 0, 2]
+    assert names == ["linear", "boosting", "beliefs", "forest", "extra-trees", *on_beliefs]

@@ -15,10 +15,9 @@ import numpy as np
 
 from absentia.automatic.assembly import try_member
 from absentia.automatic.committee import answer_with_holes
-from absentia.automatic.folds import Folds, make_splits
-from absentia.automatic.member_specs import Settings, plan_members
+from absentia.automatic.folds import Folds, Settings, make_splits
+from absentia.automatic.member_specs import plan_members
 from absentia.automatic.member_tuning import FittedMember, LearningRows
-from absentia.progress import Bar
 from absentia.tables import FloatArray
 from lab.studies.automatic.trials import Trial
 
@@ -95,11 +94,11 @@ def compute(trial: Trial, member: str, store: Path) -> str:
     folds = folds_of(trial, [member])
     started = time.process_time()
     (plan,) = plan_members(trial.rows, folds.settings)
-    tried = try_member(plan, folds, Bar(), None)
+    tried = try_member(plan, folds)
     if tried.found is None:
         path.with_suffix(".failed").write_text(tried.remark)
         return f"{path.stem}: {tried.remark}"
-    answers, fitted = tried.found
+    answers, _, fitted = tried.found
     tests = [
         answer_with_holes(fitted, table, folds.norm, folds.density, folds.points)
         for table in trial.tests

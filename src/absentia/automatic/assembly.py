@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +12,23 @@ from numpy.typing import ArrayLike
 
 from absentia.automatic.blending import blend_weights, fit_temperature, tempered
 from absentia.automatic.committee import Committee, MemberTable, summarise
-from absentia.automatic.folds import Folds, density_for
-from absentia.automatic.member_specs import Settings, expected_seconds, plan_members, quick_first
-from absentia.automatic.member_tuning import FittedMember, LearningRows, SearchPlan
+from absentia.automatic.folds import Folds, OutOfFold, Settings, TimeUpError, density_for
+from absentia.automatic.member_specs import SPECS, plan_members
+from absentia.automatic.member_tuning import (
+    ROWS_FOR_THREADS,
+    FittedMember,
+    LearningRows,
+    MemberPlan,
+)
 from absentia.densities.fit_density import shared_fits
+from absentia.engine.threads import one_blas_thread
 from absentia.hidden_warnings import hidden_warnings
-from absentia.progress import Bar, progress_bar, report
+from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray
 
 #: The share of the time for trying members; the rest is for weights and the unforeseen.
 _SHARE_FOR_MEMBERS = 0.9
-_LATE = "left out, the time was up"
+_LATE, _INTERRUPTED = "left out, the time was up", "left out, the fit was interrupted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +48,15 @@ class Assembled:
 class Tried:
     """A member after it was tried, with a remark if it was left out.
 
-    ``found`` are its out-of-fold predictions (n_levels, n_samples, n_outputs), and the member
-    fitted to all rows. ``nested`` are the predictions of the first repeat alone, whose parameters
-    were chosen without the targets of the fold: they score the average.
+    ``found`` are its out-of-fold predictions (n_levels, n_samples, n_outputs), those of the first
+    repeat alone, and the member fitted to all rows.
     """
 
     name: str
     description: str
-    found: tuple[FloatArray, FittedMember] | None
+    found: tuple[FloatArray, FloatArray, FittedMember] | None
     seconds: float
     remark: str
-    nested: FloatArray | None = None
 
 
 def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = None) -> Assembled:
@@ -62,87 +67,84 @@ def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = 
     started = time.monotonic()
     settings = replace(settings, density=density_for(rows.table.shape[1], settings.density))
     plans = plan_members(rows, settings)
-    folds, deadline = Folds(rows, settings, groups), None
-    density = folds.density  # an error of its fit is not one of a member
     order = list(range(len(plans)))
-    if settings.time_budget is not None:
-        deadline = started + _SHARE_FOR_MEMBERS * settings.time_budget
-        order = quick_first([member.name for member in plans])
-    tried: list[Tried] = []
-    total = len(plans) * (len(folds.splits) + 1)
-    # Members that begin with the same density, fitted to the same folds, share the fits.
-    with shared_fits(), progress_bar(total, shown=settings.progress, title="automatic") as bar:
-        for member in (plans[k] for k in order):
-            # The first member is tried whatever the budget: one is better than none. A later one
-            # is not begun when it would probably come too late.
-            taken = {each.name: each.seconds for each in tried if each.found}
-            on_features = not isinstance(member, SearchPlan)
-            seconds = expected_seconds(member.name, taken, on_features=on_features)
-            ready = time.monotonic() + seconds
-            if tried and deadline is not None and ready >= deadline:
-                tried.append(Tried(member.name, member.description, None, 0.0, _LATE))
-            else:
-                tried.append(try_member(member, folds, bar, deadline if tried else None))
-    tried = [tried[order.index(k)] for k in range(len(order))]  # in the order of the parameter
+    if settings.time_budget is not None:  # cheap members first, users' estimators last
+        ranks = {name: rank for rank, name in enumerate(SPECS)}
+        order.sort(key=lambda k: ranks.get(plans[k].name, len(ranks)))
+    folds = Folds(rows, settings, groups)
+    tried: dict[int, Tried] = {}
+    total = len(plans) * len(folds.splits)
+    few = len(rows.y) < ROWS_FOR_THREADS
+    with (
+        # Members that begin with the same density, fitted to the same rows, share the fit.
+        shared_fits(),
+        # Threads of BLAS on small matrices wait for each other more than they work.
+        one_blas_thread() if few else nullcontext(),
+        progress_bar(total, shown=settings.progress, title="automatic") as folds.bar,
+    ):
+        _ = folds.density  # an error of its fit is not one of a member
+        remark = ""
+        for k in order:
+            try:
+                # The first member is tried whatever the budget: one is better than none.
+                if any(each.found for each in tried.values()) and settings.time_budget is not None:
+                    folds.deadline = started + _SHARE_FOR_MEMBERS * settings.time_budget
+                tried[k] = try_member(plans[k], folds, remark)
+            except KeyboardInterrupt:
+                found = any(each.found for each in tried.values())
+                if settings.on_interrupt != "keep" or not found:
+                    raise
+                remark = _INTERRUPTED
+                tried[k] = try_member(plans[k], folds, remark)
+    return _averaged([tried[k] for k in range(len(plans))], folds, settings.weighting)
+
+
+def try_member(plan: MemberPlan, folds: Folds, remark: str = "") -> Tried:
+    """Let a member choose its parameters and predict the held-out rows of every fold.
+
+    A ``remark`` says why it is not tried.
+    """
+    started, out = time.monotonic(), OutOfFold(folds, plan.name)
+    # A member that converges slowly, or a column that is constant in a fold, shows in its loss.
+    with hidden_warnings():
+        try:
+            if not remark:
+                folds.check()
+                plan.run(folds, out)
+        except TimeUpError:
+            remark = "" if out.is_complete else _LATE  # further repeats are not needed
+        except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
+            remark = f"failed: {error}"
+    found = None
+    if not remark and out.fitted is not None:
+        answers = out.answers
+        if np.isinf(answers).any() or not np.isfinite(out.nested[0]).any():
+            remark = "failed: answers are not finite"
+        else:
+            found = (answers, out.nested, out.fitted)
+    seconds = time.monotonic() - started
+    report("%s: %.1f s%s", plan.name, seconds, f", {remark}" if remark else "")
+    return Tried(plan.name, plan.description, found, seconds, remark)
+
+
+def _averaged(tried: list[Tried], folds: Folds, weighting: str) -> Assembled:
+    """Weigh the members that were found."""
     usable = [k for k, member in enumerate(tried) if member.found is not None]
     found = [member.found for member in tried if member.found is not None]
     if not found:
         raise ValueError(f"No member could be fitted; the first one: {tried[0].remark}")
-    answers = np.stack([own for own, _ in found])
-    nested = np.stack([member.nested for member in tried if member.nested is not None])
-    blended, weights, temperatures, excess = weigh(folds, settings.weighting, answers, nested)
+    answers = np.stack([own for own, _, _ in found])
+    nested = np.stack([own for _, own, _ in found])
+    blended, weights, temperatures, excess = weigh(folds, weighting, answers, nested)
     kept = np.flatnonzero(weights.max(axis=0) > 0)
-    members = tuple(found[k][1] for k in kept)
+    members = tuple(found[k][2] for k in kept)
     all_weights = np.zeros((len(tried), len(excess)))
     all_weights[usable] = weights.T
     committee = Committee(
-        members, excess, weights[:, kept], temperatures, folds.norm, density, folds.points
+        members, excess, weights[:, kept], temperatures, folds.norm, folds.density, folds.points
     )
-    return Assembled(committee, summarise(rows, folds.shares, tried, all_weights), blended, folds)
-
-
-def try_member(member: Any, folds: Folds, bar: Bar, deadline: float | None) -> Tried:
-    """Tune a member, and let it predict the held-out rows of every fold."""
-    started = time.monotonic()
-
-    def outcome(
-        found: tuple[FloatArray, FittedMember] | None,
-        remark: str,
-        nested: FloatArray | None = None,
-    ) -> Tried:
-        seconds = time.monotonic() - started
-        report("%s: %.1f s%s", member.name, seconds, f", {remark}" if remark else "")
-        return Tried(member.name, member.description, found, seconds, remark, nested)
-
-    sums = np.zeros((len(folds.tables), len(folds.rows.y), folds.rows.n_classes or 1))
-    counts = np.zeros(sums.shape[:2])
-    # A member that converges slowly, or a column that is constant in a fold, shows in its loss.
-    with hidden_warnings():
-        try:
-            rows = folds.rows.seen_by(member.takes_limits, folds.density)
-            candidates, fitted = member.tuned(rows, folds.first)
-            bar.advance(member.name)
-            if deadline is not None and time.monotonic() >= deadline:
-                return outcome(None, _LATE)
-            for fold in range(len(folds.splits)):
-                begun = time.monotonic()
-                folds.add_predictions(candidates, fold, sums, counts)
-                if fold == len(folds.first) - 1:
-                    nested = np.where(counts[..., None] > 0, sums, np.nan)
-                bar.advance(member.name)
-                now = time.monotonic()
-                left = len(folds.first) - fold - 1
-                if deadline is not None and now + left * (now - begun) > deadline:
-                    if left > 0:
-                        return outcome(None, _LATE)
-                    break  # further repeats are not needed
-        except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
-            return outcome(None, f"failed: {error}")
-    with np.errstate(invalid="ignore"):
-        answers = sums / counts[..., None]
-    if not np.isfinite(answers[counts > 0]).all():
-        return outcome(None, "failed: answers are not finite")
-    return outcome((answers, fitted), "", nested)
+    table = summarise(folds.rows, folds.shares, tried, all_weights)
+    return Assembled(committee, table, blended, folds)
 
 
 def weigh(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from absentia.automatic.assembly import Assembled, assemble
 from absentia.automatic.committee import Committee, MemberTable
-from absentia.automatic.member_specs import Settings
+from absentia.automatic.folds import Settings
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import MissingValues
@@ -38,6 +38,7 @@ from absentia.parameters import (
 )
 from absentia.tables import (
     FloatArray,
+    IntArray,
     Learned,
     Table,
     TableLike,
@@ -53,6 +54,8 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
 _ROWS_FOR_REPEATS = 400
+#: Cells of a table for which a second of a time budget should suffice, and rows for which any must.
+_CELLS_PER_SECOND, _FEWEST_ROWS = 40_000, 200
 _SETTINGS = [each.name for each in fields(Settings) if each.name != "seed"]
 
 
@@ -85,6 +88,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
         "n_splits": count_from(2),
         "n_repeats": COUNT | words(None),
+        "on_interrupt": words("raise", "keep"),
         "n_jobs": THREADS,
     }
 
@@ -95,6 +99,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     density: DensityLike = "gaussian"
     n_splits: int = 5
     n_repeats: int | None = None
+    on_interrupt: str = "raise"
     progress: bool = False
     random_state: RandomState = None
     n_jobs: int | None = None
@@ -145,6 +150,13 @@ class AutoMachine(TakesMissing, ShowsColumns):
             table, weights = table[used], weights[used]
             targets = self._check_targets(targets[used], len(table))
             groups = None if groups is None else groups[used]
+        affordable = self._affordable(targets, table.shape[1])
+        note = ""
+        if len(affordable) < len(table):
+            note = f"learned from {len(affordable):,} of {len(table):,} rows, for want of time"
+            table, targets, used = table[affordable], targets[affordable], used[affordable]
+            weights = None if weights is None else weights[affordable]
+            groups = None if groups is None else groups[affordable]
         given = {name: getattr(self, name) for name in _SETTINGS}
         given["hidden"] = tuple(float(share) for share in self.hidden)
         given["n_repeats"] = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
@@ -162,7 +174,11 @@ class AutoMachine(TakesMissing, ShowsColumns):
         learned["out_of_fold_"] = (
             out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
         )
-        learned |= {"committee_": found.committee, "members_": found.table}
+        remarks = tuple(remark or note for remark in found.table.remarks)
+        learned |= {
+            "committee_": found.committee,
+            "members_": replace(found.table, remarks=remarks),
+        }
         learned |= {"density_": found.committee.density, "encoder_": encoder}
         if encoder is not None:  # the columns are those of the frame, not of the numbers
             names = np.asarray(encoder.columns_, dtype=object)
@@ -202,6 +218,22 @@ class AutoMachine(TakesMissing, ShowsColumns):
             n_jobs=self.n_jobs,
             one_output=isinstance(self, RegressorMixin),
         )
+
+    def _affordable(self, targets: np.ndarray, n_columns: int) -> IntArray:
+        """Return the rows to learn from: all, or a sample if the time budget is short."""
+        rows = np.arange(len(targets))
+        if self.time_budget is None:
+            return rows
+        most = max(_FEWEST_ROWS, int(self.time_budget * _CELLS_PER_SECOND / max(1, n_columns)))
+        if len(rows) <= most:
+            return rows
+        order = check_random_state(self.random_state).permutation(len(rows))
+        chosen = order[:most]
+        if isinstance(self, ClassifierMixin):  # two rows of every class at least
+            _, codes = np.unique(targets[order], return_inverse=True)
+            firsts = [np.flatnonzero(codes == code)[:2] for code in range(codes.max() + 1)]
+            chosen = np.union1d(chosen, order[np.concatenate(firsts)])
+        return np.sort(chosen)
 
     def _table(self, X: TableLike) -> Table:
         check_is_fitted(self)

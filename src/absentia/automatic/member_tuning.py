@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._forest import BaseForest
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from absentia.automatic.blending import losses
-from absentia.automatic.nested_selection import (
-    Candidates,
-    RowScorer,
-    Splits,
-    left_out_together,
-    nested_losses,
-    predictions,
-)
+from absentia.automatic.nested_selection import Candidates
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
-from absentia.predictions.wrapped_model import fit_weighted, spread_over
+from absentia.predictions.wrapped_model import class_probabilities, fit_weighted, spread_over
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
 
+if TYPE_CHECKING:
+    from absentia.automatic.folds import Folds, OutOfFold
+
 _TREES = (BaseForest, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-#: Rows that kernel searches solve for, over all of their folds.
-_SEARCHED_ROWS = 2000
-#: Up to as many rows the parameters of each fold are chosen on more groups of folds.
-_THOROUGH_ROWS = 400
-#: Folds on which the number of boosted trees is chosen.
-_STAGED_FOLDS = 2
-#: Boosting on fewer rows has too little work for threads, which then wait for each other.
-_ROWS_FOR_THREADS = 20_000
+#: Folds on which candidates are compared: the second chooses for the first.
+_COMPARED = 2
+#: Trees of fewer rows have too little work for threads, which then wait for each other.
+ROWS_FOR_THREADS = 20_000
+#: Pieces in which trees are grown where time is limited.
+_PIECES = 4
 
 
 def as_rows(table: FloatArray | Table) -> Table:
@@ -89,11 +83,11 @@ class LearningRows:
         centre = float(np.average(self.y, weights=self.weights))
         return replace(self, y=self.y - centre), centre
 
-    def has_all_classes(self, rows: IntArray) -> bool:
-        """Return whether every class has one of these rows, of positive weight."""
-        if self.n_classes is None:
-            return True
+    def can_train(self, rows: IntArray) -> bool:
+        """Return whether there are such rows, of positive weight, and in every class."""
         counted = rows if self.weights is None else rows[self.weights[rows] > 0]
+        if self.n_classes is None:
+            return len(counted) > 0
         return len(np.unique(self.y[counted])) == self.n_classes
 
     @property
@@ -135,7 +129,9 @@ class FittedMember(Stored):
         table = rows if self.takes_limits else np.asarray(rows)
         if isinstance(self.model, TreeEnsemble):
             return self.model.answer(np.asarray(table))
-        return predictions(self.model, table, self.n_classes)
+        if self.n_classes is None:
+            return np.asarray(self.model.predict(table), dtype=np.float64).reshape(-1, 1)
+        return class_probabilities(self.model, table, np.arange(self.n_classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +148,12 @@ class MemberPlan(ABC):
         """Whether the member uses limits of values."""
 
     @abstractmethod
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
-        """Score candidates on the folds; return them, and the best of them fitted to all rows."""
+    def run(self, folds: Folds, out: OutOfFold) -> None:
+        """Choose parameters, fit the member to all rows, and predict the rows of every fold."""
 
-    def _with(self, estimator: BaseEstimator) -> EstimatorPlan:
-        """Return the plan of one candidate."""
-        return EstimatorPlan(
-            estimator, name=self.name, description=self.description, averages=self.averages
-        )
+
+#: A fit that was made to compare candidates, by candidate and fold.
+Grown = dict[tuple[int, int], Callable[[], FittedMember]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,44 +167,72 @@ class EstimatorPlan(MemberPlan):
     def takes_limits(self) -> bool:
         return _carries_limits(self.estimator)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
-        plans = [
-            self._with(clone(self.estimator).set_params(**candidate))
-            for candidate in ParameterGrid(dict(self.grid))
-        ]
-        if len(plans) == 1:
-            return Candidates(plans.__getitem__), plans[0].fitted(rows)
-        fits: dict[tuple[int, int], FittedMember] = {}
+    def run(self, folds: Folds, out: OutOfFold) -> None:
+        rows = folds.rows.seen_by(self.takes_limits, folds.density)
+        models, candidates, grown = self._compared(rows, folds)
+        n_first, begun = len(folds.first), time.monotonic()
+        out.fitted = self._member(models[candidates.without([])], rows, folds)
+        seconds = time.monotonic() - begun
+        for fold, (_, train, test) in enumerate(folds.splits):
+            folds.check(seconds * max(1, n_first - fold))
+            begun, candidate = time.monotonic(), candidates.for_fold(fold, test)
+            own, centre = rows[train].centred()
+            known = grown.get((candidate, fold))
+            member = known() if known else self._member(models[candidate], own, folds)
+            for level, some in folds.rows_to_predict(fold):
+                out.add(fold, level, some, centre + folds.answer(member, level, some))
+            seconds = time.monotonic() - begun
+
+    def _compared(
+        self, rows: LearningRows, folds: Folds
+    ) -> tuple[list[BaseEstimator], Candidates, Grown]:
+        """Return the candidates, their losses on the first folds, and the fits made for that."""
+        grid = ParameterGrid(dict(self.grid))
+        models = [clone(self.estimator).set_params(**candidate) for candidate in grid]
+        if len(models) == 1:
+            return models, Candidates(), {}
+        grown: Grown = {}
         found = []
-        # The first fold chooses. Its own rows are predicted by the candidate that the second would
-        # choose, whose fits are needed to predict the second fold in any case.
-        for fold, (train, test) in enumerate(splits[:2]):
+        for fold, (train, test) in enumerate(folds.first[:_COMPARED]):
             learned, centre = rows[train].centred()
             held_out = rows[test]
-            of_rows = np.full((len(plans), len(rows.y)), np.nan)
-            for candidate, plan in enumerate(plans):
-                member = fits[candidate, fold] = plan.fitted(learned)
+            of_rows = np.full((len(models), len(rows.y)), np.nan)
+            for candidate, model in enumerate(models):
+                member = self._member(model, learned, folds)
+                grown[candidate, fold] = partial(_itself, member)
                 answers = centre + member.answer(held_out.table)
                 of_rows[candidate, test] = losses(answers, held_out.y, rows.task)
             found.append(of_rows)
-        candidates = Candidates(plans.__getitem__, tuple(found), rows.weights, fits=fits)
-        return candidates, plans[candidates.without(np.array([], dtype=int))].fitted(rows)
+        return models, Candidates(tuple(found), rows.weights), grown
 
-    def fitted(self, rows: LearningRows) -> FittedMember:
-        """Fit a copy of the estimator."""
-        model = self._fit(clone(self.estimator), rows)
+    def _member(self, model: BaseEstimator, rows: LearningRows, folds: Folds) -> FittedMember:
+        """Fit a copy of an estimator."""
+        return self._as_member(self._fit(clone(model), rows, folds), rows.n_classes)
+
+    def _as_member(
+        self, model: BaseEstimator, n_classes: int | None, stage: int | None = None
+    ) -> FittedMember:
         if isinstance(model, _TREES):
-            model = TreeEnsemble.of(model, rows.n_classes)
-        return FittedMember(self.name, model, self.averages, rows.n_classes)
+            model = TreeEnsemble.of(model, n_classes, stage)
+        return FittedMember(self.name, model, self.averages, n_classes)
 
-    def _fit(self, model: BaseEstimator, rows: LearningRows) -> BaseEstimator:
-        threads = 1 if len(rows.table) < _ROWS_FOR_THREADS else None
+    def _fit(self, model: BaseEstimator, rows: LearningRows, folds: Folds) -> BaseEstimator:
+        folds.check()
+        threads = 1 if len(rows.table) < ROWS_FOR_THREADS else None
         table = rows.table if self.takes_limits else rows.table.array
-        if isinstance(model, _TREES):
+        with threadpool_limits(threads, user_api="openmp"):
+            if not isinstance(model, _TREES):
+                return fit_weighted(model, table, rows.y, rows.weights)
             # A column without a value makes boosting fail; a constant is never split on.
             table = np.where(rows.table.mask.all(axis=0), 0.0, rows.table.array)
-        with threadpool_limits(threads, user_api="openmp"):
-            return fit_weighted(model, table, rows.y, rows.weights)
+            size = "n_estimators" if isinstance(model, BaseForest) else "max_iter"
+            n_trees, pieces = model.get_params()[size], 1 if folds.deadline is None else _PIECES
+            for piece in range(1, pieces + 1):
+                begun = time.monotonic()
+                model.set_params(warm_start=piece > 1, **{size: -(-n_trees * piece // pieces)})
+                fit_weighted(model, table, rows.y, rows.weights)
+                folds.check((pieces - piece) * (time.monotonic() - begun))
+        return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,18 +241,21 @@ class StagedPlan(EstimatorPlan):
 
     stages: tuple[int, ...] = (25, 50, 100, 200)
 
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
-        grid, task = list(ParameterGrid(dict(self.grid))), rows.task
+    def _compared(
+        self, rows: LearningRows, folds: Folds
+    ) -> tuple[list[BaseEstimator], Candidates, Grown]:
+        grid = list(ParameterGrid(dict(self.grid)))
         places = [(stage, k) for k in range(len(grid)) for stage in self.stages]
+        models = [clone(self.estimator).set_params(max_iter=s, **grid[k]) for s, k in places]
         of_rows = np.full((len(places), len(rows.y)), np.nan)
-        sums = np.zeros(len(places))
-        for train, test in splits[:_STAGED_FOLDS]:
+        grown: Grown = {}
+        for fold, (train, test) in enumerate(folds.first[:_COMPARED]):
             held_out = rows[test]
             learned, centre = rows[train].centred()
             table = np.where(learned.table.mask.all(axis=0), 0.0, held_out.table.array)
             for k, candidate in enumerate(grid):
                 model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                model = self._fit(model, learned)
+                model = self._fit(model, learned, folds)
                 staged = model.staged_predict_proba if rows.n_classes else model.staged_predict
                 for stage, answers in enumerate(staged(table), start=1):
                     if stage not in self.stages:
@@ -240,78 +265,15 @@ class StagedPlan(EstimatorPlan):
                     else:
                         answers = spread_over(np.arange(rows.n_classes), model.classes_, answers)
                     place = places.index((stage, k))
-                    of_rows[place, test] = losses(answers, held_out.y, task)
-                    sums[place] += np.average(of_rows[place, test], weights=held_out.weights)
-        sums[np.isnan(of_rows).all(axis=1)] = np.inf
-
-        def plan_of(place: int) -> EstimatorPlan:
-            stage, k = places[place]
-            return self._with(clone(self.estimator).set_params(max_iter=stage, **grid[k]))
-
-        candidates = Candidates(plan_of, (of_rows,), rows.weights)
-        return candidates, plan_of(int(sums.argmin())).fitted(rows)
+                    of_rows[place, test] = losses(answers, held_out.y, rows.task)
+                    if isinstance(model, _TREES):
+                        as_member = partial(self._as_member, model, rows.n_classes, stage)
+                        grown[place, fold] = as_member
+        return models, Candidates((of_rows,), rows.weights), grown
 
 
-@dataclass(frozen=True, eq=False)
-class SearchPlan(MemberPlan):
-    """A pipeline that ends in a machine which chooses its own parameters on Gram matrices."""
-
-    before: tuple[Any, ...] = ()
-    search: Any = None
-
-    @property
-    def takes_limits(self) -> bool:
-        return bool(self.before) and isinstance(self.before[0], KeepsLimits)
-
-    def tuned(self, rows: LearningRows, splits: Splits) -> tuple[Candidates, FittedMember]:
-        steps = [(f"{type(step).__name__.lower()}-{k}", step) for k, step in enumerate(self.before)]
-        # Few folds of many rows choose as well as many folds of few, and solving costs the cube.
-        searched = list(splits[: max(2, _SEARCHED_ROWS // len(rows.y))])
-        search = clone(self.search).set_params(scoring=RowScorer(rows.n_classes))
-        pipeline, of_folds = self._searched(Pipeline([*steps, ("machine", search)]), rows, searched)
-        *before, (name, found) = pipeline.steps
-        results = found.cv_results_
-
-        def plan_of(candidate: int) -> EstimatorPlan:
-            machine = clone(found.best_estimator_).set_params(**results["params"][candidate])
-            return self._with(clone(Pipeline([*before, (name, machine)])))
-
-        best = Pipeline([*before, (name, found.best_estimator_)])
-        fitted = FittedMember(self.name, best, self.averages, rows.n_classes)
-        of_rows = np.full((len(of_folds[0]), len(rows.y)), np.nan)
-        for (_, test), own in zip(searched, of_folds, strict=True):
-            of_rows[:, test] = own
-        nested = self._nested(pipeline, rows, splits)
-        return Candidates(plan_of, (of_rows,), rows.weights, nested), fitted
-
-    def _nested(self, pipeline: Pipeline, rows: LearningRows, splits: Splits) -> list[FloatArray]:
-        """Return losses for each fold, of candidates that were trained without its rows."""
-        groups = left_out_together(len(splits), thorough=len(rows.y) <= _THOROUGH_ROWS)
-        together = [
-            (
-                reduce(np.intersect1d, [splits[fold][0] for fold in group]),
-                np.concatenate([splits[fold][1] for fold in group]),
-            )
-            for group in groups
-        ]
-        if not groups or not all(rows.has_all_classes(train) for train, _ in together):
-            return []
-        # A density has seen no targets: that of all rows saves a fit for each group.
-        frozen = FrozenEstimator(pipeline[-1].density_)
-        again = clone(pipeline).set_params(machine__refit=False, machine__density=frozen)
-        return nested_losses(splits, groups, self._searched(again, rows, together)[1])
-
-    def _searched(
-        self, pipeline: Pipeline, rows: LearningRows, splits: Splits
-    ) -> tuple[Pipeline, list[FloatArray]]:
-        """Search on some folds; return the losses (n_candidates, n_rows) on the rows of each."""
-        pipeline = clone(pipeline).set_params(machine__cv=list(splits))
-        table = rows.table if self.takes_limits else rows.table.array
-        search = fit_weighted(pipeline, table, rows.y, rows.weights)[-1]
-        return pipeline, [
-            search.scoring.of_rows(rows.y[test], search.cv_results_[f"split{fold}_test_score"])
-            for fold, (_, test) in enumerate(splits)
-        ]
+def _itself(member: FittedMember) -> FittedMember:
+    return member
 
 
 def _carries_limits(model: Any) -> bool:

@@ -72,14 +72,17 @@ class TreeEnsemble(Stored):
             raise ValueError(f"TreeEnsemble.link must be a link function, found {self.link!r}.")
 
     @classmethod
-    def of(cls, model: BaseEstimator, n_classes: int | None = None) -> TreeEnsemble:
+    def of(
+        cls, model: BaseEstimator, n_classes: int | None = None, stage: int | None = None
+    ) -> TreeEnsemble:
         """Copy the trees of a fitted forest or of histogram gradient boosting of scikit-learn.
 
         Classes must be the integers from 0; a classifier may have seen fewer than ``n_classes``.
+        Of boosting, only the first ``stage`` steps may be taken.
         """
         if hasattr(model, "estimators_"):
             return cls._of_forest(model, n_classes)
-        return cls._of_boosting(model, n_classes)
+        return cls._of_boosting(model, n_classes, stage)
 
     @classmethod
     def _of_forest(cls, model: BaseEstimator, n_classes: int | None) -> TreeEnsemble:
@@ -107,8 +110,11 @@ class TreeEnsemble(Stored):
         )
 
     @classmethod
-    def _of_boosting(cls, model: BaseEstimator, n_classes: int | None) -> TreeEnsemble:
-        grown = [(k, tree.nodes) for step in model._predictors for k, tree in enumerate(step)]
+    def _of_boosting(
+        cls, model: BaseEstimator, n_classes: int | None, stage: int | None
+    ) -> TreeEnsemble:
+        steps = model._predictors[:stage]
+        grown = [(k, tree.nodes) for step in steps for k, tree in enumerate(step)]
         starts = np.cumsum([0, *(len(nodes) for _, nodes in grown)])
         nodes = np.concatenate([nodes for _, nodes in grown])
         base = np.ravel(model._baseline_prediction).astype(np.float64)

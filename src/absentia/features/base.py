@@ -13,7 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
 from absentia.kernels.metric import warn_of_gross_values
-from absentia.parameters import GAMMA, GAMMAS, MANY, THREADS, Rule, check_parameters, words
+from absentia.parameters import (
+    GAMMA,
+    GAMMAS,
+    MANY,
+    THREADS,
+    Rule,
+    check_parameters,
+    declared,
+    words,
+)
 from absentia.tables import (
     FloatArray,
     Learned,
@@ -130,3 +139,16 @@ class BeliefFeatures(MapsRows):
     @abstractmethod
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features of beliefs, (n_samples, n_components)."""
+
+
+@declared
+class BeliefMeans(BeliefFeatures):
+    """Means of beliefs: their inner products are the expected linear kernel."""
+
+    density: DensityLike = "gaussian"
+
+    def _learn(self, density: BaseEstimator, rows: MemoryRows | Stream) -> Learned:
+        return {"_n_features_out": prior_of(density, rows).n_features}
+
+    def _features(self, beliefs: Beliefs) -> FloatArray:
+        return beliefs.mean()

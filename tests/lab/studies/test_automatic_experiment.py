@@ -8,7 +8,7 @@ import pytest
 
 from absentia.automatic.assembly import assemble
 from absentia.automatic.committee import hide_cells
-from absentia.automatic.member_specs import Settings
+from absentia.automatic.folds import Settings
 from absentia.automatic.member_tuning import LearningRows
 from lab.studies.automatic import scores
 from lab.studies.automatic.answers import LEVELS, compute, read
