@@ -154,13 +154,15 @@ def test_columns_that_only_name_the_rows_are_left_out_unless_wanted():
             "patient_id": 5000 + np.random.default_rng(0).permutation(n),
             "code": [f"k{i}" for i in range(n)],
             "year": np.arange(1990, 1990 + n),
-            "x": np.linspace(0, 1, n),
+            "x": np.random.default_rng(1).normal(size=n),
         }
     )
-    encoder = TableEncoder().fit(table)
+    encoder = TableEncoder().fit(table.drop(columns="year"))
     assert encoder.ids_ == ["row", "patient_id", "code"]
-    assert list(encoder.get_feature_names_out()) == ["year", "x"]
-    assert "row: left out, it only numbers the rows" in encoder.notes_
+    assert list(encoder.get_feature_names_out()) == ["x"]
+    assert "row: left out, it only numbers the rows" in encoder.notes_[0]
+    # Beside the year, which follows the rows, their number says something.
+    assert TableEncoder().fit(table).ids_ == ["patient_id", "code"]
     kept = TableEncoder(keep_ids=True).fit(table)
     assert kept.kinds_ == ["number", "number", "category", "number", "number"]
     # A few rows are not enough to tell.

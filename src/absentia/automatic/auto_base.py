@@ -131,7 +131,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         self
         """
         check_parameters(self)
-        encoder, opened = _encoded(X)
+        encoder, opened = _encoded(X, y)
         table = _numbers_with_limits(opened)
         n_samples, used = len(table), np.arange(len(table))
         warn_of_other_order(X, y)
@@ -278,11 +278,11 @@ def _numbers_with_limits(rows: Table) -> Table:
     return Table(rows.array, lower=rows.lower, upper=rows.upper, columns_checked=True)
 
 
-def _encoded(X: TableLike) -> tuple[TableEncoder | None, Table]:
+def _encoded(X: TableLike, y: ArrayLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True)
-        numbers = encoder.fit_transform(X)
+        numbers = encoder.fit_transform(X, y)
         # The encoder has it in its notes, which nobody reads after fitting a machine.
         warn_of_sentinels(encoder.plan_.by_name)
         return encoder, numbers

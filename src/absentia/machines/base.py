@@ -273,7 +273,7 @@ class KernelMachine(ShowsColumns):
     ) -> TrainingData:
         """Return the arguments of ``fit``, read and validated."""
         kernel = self._validated_kernel()
-        rows = self._open(X, kernel)
+        rows = self._open(X, kernel, y)
         warn_of_other_order(X, y)
         y = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, y, len(rows))
@@ -313,7 +313,9 @@ class KernelMachine(ShowsColumns):
             self._check_counting_targets(y[weights > 0])
         return weights
 
-    def _open(self, X: TableLike, kernel: Kernel | None = None) -> MemoryRows:
+    def _open(
+        self, X: TableLike, kernel: Kernel | None = None, y: ArrayLike | None = None
+    ) -> MemoryRows:
         """Read rows; those of training come with the kernel that will compare them."""
         if self._is_precomputed() and issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: use K.toarray().")
@@ -322,7 +324,7 @@ class KernelMachine(ShowsColumns):
             encoding = self._words(kernel)
             if self._holds_matrix:
                 check_matrix_size(X, type(self).__name__)
-        return open_memory(X, words=encoding, sparse=self._replaces_scikit_learn)
+        return open_memory(X, y, words=encoding, sparse=self._replaces_scikit_learn)
 
     def _words(self, kernel: Kernel) -> WordsAs:
         """Return the encoding of text columns: codes if density and kernel take categories."""

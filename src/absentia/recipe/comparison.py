@@ -117,7 +117,7 @@ def compare(
     table, target = _split(X, y, task, ignore)
     table = table.sampled(max_rows).shuffled(random_state)
     encoder = TableEncoder(keep_ids=keep_ids, kinds=dict(kinds or {}), limits=True)
-    rows = encoder.fit_transform(table.features)
+    rows = encoder.fit_transform(table.features, table.target)
     complete = np.asarray(rows)
     splitter = RepeatedStratifiedKFold if table.task == "classification" else RepeatedKFold
     folds = splitter(n_splits=_FOLDS, n_repeats=repeats, random_state=random_state)

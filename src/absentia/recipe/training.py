@@ -119,7 +119,7 @@ def fit(estimator: BaseEstimator, table: LearningTable) -> None:
         estimator.fit(table.features, table.target)
     except ValueError as error:
         pipeline = getattr(estimator, "regressor", estimator)
-        encoder = clone(pipeline.named_steps["encode"]).fit(table.features)
+        encoder = clone(pipeline.named_steps["encode"]).fit(table.features, table.target)
         names = list(encoder.get_feature_names_out())
         raise ValueError(with_names(str(error), names)) from error
 

@@ -17,15 +17,11 @@ from sklearn.base import BaseEstimator
 
 from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.guesses import (
-    SEPARATOR,
-    guess_training,
-    later_readings,
-    with_supports,
-)
+from absentia.tables.columns.guesses import SEPARATOR, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
 from absentia.tables.columns.readings import LIMITS, ColumnReading, without_sentinels
 from absentia.tables.columns.supports import Support
+from absentia.tables.columns.training_columns import Options, filled, read_training_columns
 from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import aligned
@@ -125,6 +121,7 @@ class ColumnPlan(Stored):
     def of(
         cls,
         X: Any,
+        y: Any = None,
         *,
         kinds: Mapping[str, str] | None = None,
         max_categories: int = 30,
@@ -140,13 +137,17 @@ class ColumnPlan(Stored):
         Parameters
         ----------
         X : frame
+        y : array-like of shape (n_samples,), optional
+            The target, by which columns of many categories are encoded.
         kinds : dict from column to {"number", "category", "date", "cyclic date", "left out"}, \
 optional
             The kinds of these columns, whatever they look like.
         max_categories : int, default=30
-            A column of words with more different values than this is left out.
+            A column of words with more different values than this is encoded by what they say about
+            the target; without a target it is left out, unless ``kinds`` or its type say that these
+            are categories. Free text, most of whose values come once, is left out.
         keep_ids : bool, default=False
-            Whether to keep columns that only identify the rows.
+            Whether to keep columns that only identify the rows and say nothing about other columns.
         codes : bool, default=False
             Whether categories are to stay categories, for ``density="mixed"``.
         supports : dict from column to pair or str, optional
@@ -166,7 +167,7 @@ optional
         age     number
         """
         how: Any = {"kinds": kinds, "max_categories": max_categories, "keep_ids": keep_ids}
-        read = cls.read_training(X, codes=codes, supports=supports, **how)
+        read = cls.read_training(X, y, codes=codes, supports=supports, **how)
         assert read.table.plan is not None
         return read.table.plan
 
@@ -174,6 +175,7 @@ optional
     def read_training(
         cls,
         X: Any,
+        y: Any = None,
         *,
         kinds: Mapping[str, str] | None = None,
         max_categories: int = 30,
@@ -190,21 +192,14 @@ optional
         """
         frame = as_frame(X)
         columns = Column.of_frame(frame)
+        options = Options(kinds or {}, max_categories, keep_ids, codes, supports or {})
         separator = frame.attrs.get(SEPARATOR, ",")
-        readings = guess_training(
-            columns,
-            separator=separator,
-            kinds=kinds or {},
-            max_categories=max_categories,
-            keep_ids=keep_ids,
-        )
+        readings, own = read_training_columns(columns, separator, y, options)
         if limits:
             for name, reading in readings.items():
                 readings[name] = replace(reading, note=reading.note_on_limits(LIMITS))
         if warn:
             warn_of_sentinels(readings)
-        own = _filled(columns, readings, len(frame), codes)
-        readings = with_supports(readings, columns, own, codes, supports or {})
         units = np.zeros(own.shape[1]), np.ones(own.shape[1])
         plan = cls(tuple(readings), tuple(readings.values()), codes, *units)
         if limits:
@@ -282,7 +277,7 @@ optional
             places = tuple(range(start, start + width))
             start += width
             options = None
-            if width and reading.kind == "category":
+            if width and reading.kind == "category" and (self.codes or not reading.encoding):
                 codes = np.arange(len(reading.categories), dtype=np.float64)[:, None]
                 options = codes if self.codes or width == 1 else np.eye(width)
                 options = (options - self.centres[list(places)]) / self.scales[list(places)]
@@ -334,7 +329,7 @@ optional
         columns, readings, separator = self.later(frame)
         warn_of_absent_columns(absent_columns(columns, readings))
         warn_of_later_columns(columns, readings, separator)
-        own = _filled(columns, readings, len(frame), self.codes)
+        own = filled(columns, readings, len(frame), self.codes)
         return ReadFrame(frame, self._table(own, columns, readings), own)
 
     def _table(
@@ -412,24 +407,6 @@ optional
         rows = "".join(f"<tr>{line}</tr>" for line in cells)
         head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-
-
-def _filled(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    n_rows: int,
-    codes: bool,
-) -> FloatArray:
-    """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
-    widths = [reading.width(codes) for reading in readings.values()]
-    # Filled column by column: a table of words is many times its size as indicators.
-    out = np.full((n_rows, sum(widths)), np.nan)
-    start = 0
-    for (name, reading), width in zip(readings.items(), widths, strict=True):
-        if name in columns and width:
-            out[:, start : start + width] = reading.values(columns[name], codes=codes)
-        start += width
-    return out
 
 
 class ShowsColumns(BaseEstimator):

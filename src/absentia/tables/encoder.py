@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import FloatMatrix
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
-from absentia.tables.columns.guesses import id_note
 from absentia.tables.reading import FloatArray, as_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.table import Table
@@ -38,16 +37,19 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
       are ranges of numbers such as age groups;
     - *category*: one indicator column per value, a single one if there are two values. A
       missing value is missing in all of them, and so is a value that training never saw;
-    - *left out*: columns without a value, with one value only, with too many different words, and
-      columns that only name the rows.
+      Columns of many categories are encoded by what these say about the target, cross-fitted;
+    - *left out*: columns without a value, with one value only, free text, and numbers that only
+      name the rows and say nothing about any other column.
 
     Parameters
     ----------
     max_categories : int, default=30
-        A column of words with more different values than this is left out.
+        A column of words with more different values than this is encoded by what they say about
+        ``y``; without ``y`` it is left out, unless ``kinds`` or its type say that these are
+        categories.
     keep_ids : bool, default=False
-        Whether to keep columns that only name the rows: whole numbers that count them, or a
-        different word in each. A model can memorise them, and they say nothing about other rows.
+        Whether to keep columns that only name the rows: whole numbers that count them and say
+        nothing about any other column, or a different word in each.
     kinds : dict of str to {"number", "category", "date", "cyclic date", "left out"}, optional
         How to read some of the columns, whatever they look like, such as postcodes as categories.
         Numbers that are asked for are taken as they are, also such as -999; a date that is asked
@@ -134,14 +136,14 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
-        self._fit(X)
+        self._fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike | None = None, **fit_params: Any) -> Any:
         """Fit to a table and return it as numbers, without warnings of what ``notes_`` says."""
-        return self._numbers(self._fit(X))
+        return self._numbers(self._fit(X, y))
 
-    def _fit(self, X: Any) -> ReadFrame:
+    def _fit(self, X: Any, y: ArrayLike | None) -> ReadFrame:
         if not (self.kinds is None or isinstance(self.kinds, Mapping)):
             raise TypeError(
                 "kinds must be a dictionary from column to kind, such as {'zip': 'category'}, "
@@ -149,6 +151,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             )
         read = ColumnPlan.read_training(
             X,
+            y,
             kinds=dict(self.kinds or {}),
             max_categories=self.max_categories,
             keep_ids=self.keep_ids,
@@ -166,7 +169,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
             columns_=list(readings),
             kinds_=["left out" if r.left_out else str(r.kind) for r in readings.values()],
             categories_={n: list(r.categories) for n, r in used.items() if r.categories},
-            ids_=[n for n, r in readings.items() if r.is_id and r.note == id_note(r)],
+            ids_=[n for n, r in readings.items() if r.is_id and r.left_out],
             notes_=[f"{name}: {r.note}" for name, r in readings.items() if r.note],
             ranges_=_ranges(plan, read.own),
             n_features_in_=len(readings),

@@ -53,13 +53,16 @@ def open_rows(
         from absentia.tables.dask_stream import DaskStream
 
         return DaskStream.of(X, y, sample_weight)
-    return open_memory(X, words=words)
+    return open_memory(X, y, words=words)
 
 
-def open_memory(X: TableLike, *, words: WordsAs = None, sparse: bool = False) -> MemoryRows:
+def open_memory(
+    X: TableLike, y: Any = None, *, words: WordsAs = None, sparse: bool = False
+) -> MemoryRows:
     """Return what a user gave as rows that are all in memory: a :class:`Table`, or beliefs.
 
-    ``words`` is as in :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
+    ``y`` are the targets, by which columns of many categories are encoded; ``words`` is as in
+    :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
     others refuse it.
     """
     if sparse and issparse(X):
@@ -71,15 +74,15 @@ def open_memory(X: TableLike, *, words: WordsAs = None, sparse: bool = False) ->
             f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
-    return Table.of(X) if words is None else _read_training(X, codes=words == "codes")
+    return Table.of(X) if words is None else _read_training(X, y, codes=words == "codes")
 
 
-def _read_training(X: Any, *, codes: bool) -> Table:
+def _read_training(X: Any, y: Any, *, codes: bool) -> Table:
     """Read a table of training: a frame by the plan that is made of it, any other as it is."""
     if not is_frame(X):
         return Table.of(X)
     if has_columns_of_words(X):
-        return ColumnPlan.read_training(X, codes=codes).table
+        return ColumnPlan.read_training(X, y, codes=codes).table
     table = Table.of(X)
     plan = ColumnPlan.of_numbers(table)
     return replace(table, array=plan.without_sentinels(table.array), plan=plan)

@@ -42,6 +42,11 @@ def count_as_missing(number: int) -> str:
     return "counts as missing" if number == 1 else "count as missing"
 
 
+def overrule(name: str, kind: str) -> str:
+    """Return the option by which a user has a column read in another way."""
+    return f"kinds={{{name!r}: {kind!r}}} {'leaves it out' if kind == 'left out' else 'uses it'}"
+
+
 def aligned(lines: Sequence[tuple[str, str, str]]) -> str:
     """Return lines as a table of text, with control characters of the first column written out.
 

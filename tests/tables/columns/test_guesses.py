@@ -61,13 +61,12 @@ def test_whole_numbers_as_dates_also_beside_missing_ones():
     np.testing.assert_array_equal(later, [19753.0, np.nan])
 
 
-def test_too_many_keys_are_numbers_with_a_note():
-    reading = read_column(column(list(range(60)) * 3, "customer_id"))
-    assert (reading.kind, reading.left_out) == ("number", False)
-    assert reading.note == (
-        "60 different whole numbers in a column named like a key, too many for categories: used as "
-        "numbers"
-    )
+def test_many_keys_are_encoded_by_the_target_and_numbers_without_one():
+    frame = pd.DataFrame({"customer_id": list(range(60)) * 3, "w": ["a", "b", "c"] * 60})
+    assert ColumnPlan.of(frame).by_name["customer_id"].kind == "number"
+    plan = ColumnPlan.of(frame, np.random.default_rng(0).normal(size=180))
+    assert plan.by_name["customer_id"].encoding
+    assert "60 categories, encoded by what they say about the target" in repr(plan)
 
 
 @pytest.mark.parametrize(

@@ -96,5 +96,5 @@ def test_a_column_of_many_intervals_is_left_out_with_advice():
     assert reading.left_out
     assert (
         reading.note
-        == "left out, too many different intervals: bounded(X, lower, upper) uses them as limits"
+        == "left out, too many different intervals: bounded(X, lower, upper) takes them as limits"
     )

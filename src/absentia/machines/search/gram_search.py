@@ -127,7 +127,7 @@ class GramSearch(KernelMachine):
         check_parameters(self)
         check_matrix_size(X, type(self).__name__)
         plain = self._plain()
-        rows = open_memory(X, words=plain._words(plain._validated_kernel()))
+        rows = open_memory(X, y, words=plain._words(plain._validated_kernel()))
         grid = self._grid(plain)
         for candidate in ParameterGrid(grid):
             clone(plain).set_params(**candidate)._validated_kernel()

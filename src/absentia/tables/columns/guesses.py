@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from absentia.tables.columns.quantities import (
     unreadable_note,
 )
 from absentia.tables.columns.readings import CellCounts, ColumnReading, numbers_of
-from absentia.tables.columns.supports import Support
-from absentia.tables.phrases import counted, listed
-from absentia.tables.reading import FloatArray
+from absentia.tables.phrases import overrule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +53,9 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
         return _typed(column, max_categories)
     dtype = column.series.dtype
     said = _ordered(column)
-    if said is None and hasattr(dtype, "categories") and len(column.distinct) <= max_categories:
-        said = _categories(column, max_categories)  # as the type says
+    typed = hasattr(dtype, "categories")
+    if said is None and typed and 2 * len(column.distinct) <= max(60, int(column.counts.sum())):
+        said = _categories(column, max_categories, asked=True)  # as the type says
     found = (
         said
         or _ranges(column, max_categories)
@@ -67,7 +66,7 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
     )
     if found.left_out and str(dtype).startswith("interval"):
         note = (
-            "left out, too many different intervals: bounded(X, lower, upper) uses them as limits"
+            "left out, too many different intervals: bounded(X, lower, upper) takes them as limits"
         )
         return replace(found, note=note, is_id=False)
     return found
@@ -81,7 +80,7 @@ def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) 
         counts = CellCounts(len(column) - n_empty, n_empty)
         return ColumnReading("category", "left out, as requested", counts, left_out=True)
     if kind == "category":
-        return _categories(column, max_categories)
+        return _categories(column, max_categories, asked=True)
     if kind in ("date", "cyclic date"):
         return as_dates(column, cyclic=kind == "cyclic date")
     if kind != "number":
@@ -121,14 +120,6 @@ def _keys(column: Column, max_categories: int) -> ColumnReading | None:
     repeated = len(distinct) >= 3 and len(known) >= 3 * len(distinct)
     if not repeated or (distinct != np.round(distinct)).any():
         return None
-    if len(distinct) > max_categories:
-        # Codes of places or times often have an order, so that as numbers they are not lost.
-        found = typed_numbers(column)
-        what = (
-            f"{len(distinct):,} different whole numbers in a column named like a key, too many for "
-            "categories: used as numbers"
-        )
-        return replace(found, note=f"{what}; {found.note}" if found.note else what)
     what = f"whole numbers in a column named like a key, read as {len(distinct)} categories"
     return replace(_categories(column, max_categories), note=what)
 
@@ -170,7 +161,8 @@ def _order_note(what: str, values: tuple[str, ...]) -> str:
     return f"{what}, read as numbers from 0 ({values[0]!r}) to {len(values) - 1} ({values[-1]!r})"
 
 
-def _categories(column: Column, max_categories: int) -> ColumnReading:
+def _categories(column: Column, max_categories: int, *, asked: bool = False) -> ColumnReading:
+    """Read words as categories; free text, most of whose values come once, is left out."""
     counts = CellCounts(int(column.counts.sum()), column.n_empty)
     # The commonest first, so that of two values the rarer one gets the indicator.
     count_of = dict(zip(column.distinct, column.counts.tolist(), strict=True))
@@ -178,20 +170,20 @@ def _categories(column: Column, max_categories: int) -> ColumnReading:
     note = f"2 categories, 1 for {values[-1]!r} and 0 for {values[0]!r}" if values else ""
     if len(values) > 2:
         values = sorted(values)
-        note = f"{len(values)} categories, one indicator column for each"
+        note = f"{len(values):,} categories, one indicator column for each"
     alike = case_note(values)
     said = f"; {alike}" if alike else ""
     is_id = len(values) == counts.read >= _FEWEST_IDS
-    if len(values) > max_categories:
-        note = f"left out, text with {len(values):,} different values{said}"
-        return ColumnReading("category", note, counts, is_id=is_id, left_out=True)
+    reading = ColumnReading("category", note, counts, tuple(values), is_id=is_id and not asked)
+    if not asked and (is_id or (len(values) > max_categories and 2 * len(values) > counts.read)):
+        what = id_note(reading) if is_id else f"left out, text with {len(values):,} values{said}"
+        return replace(reading, left_out=True, note=f"{what}: {overrule(column.name, 'category')}")
     nothing = [repr(text) for text in compress(column.distinct, column.says_nothing())]
     if nothing:  # which would be missing values in a column of numbers
         *before, last = nothing
         listed = f"{', '.join(before)} and {last} count" if before else f"{last} counts"
         said += f"; {listed} as {'categories' if before else 'a category'}"
-    reading = ColumnReading("category", note + said, counts, tuple(values), is_id=is_id)
-    return unless_useless(reading, values)
+    return unless_useless(replace(reading, note=note + said), values)
 
 
 def case_note(texts: Iterable[str]) -> str:
@@ -247,79 +239,6 @@ def guess_columns(
             note = f"{readings[name].note}; points read as decimal points: {example(text, '.')}"
             readings[name] = replace(readings[name], note=note)
     return readings
-
-
-def guess_training(
-    columns: Mapping[str, Column],
-    *,
-    separator: str,
-    kinds: Mapping[str, str],
-    max_categories: int,
-    keep_ids: bool,
-) -> dict[str, ColumnReading]:
-    """Guess the columns of a training frame; those that only identify rows are left out."""
-    n_rows = max(map(len, columns.values()), default=0)
-    if not n_rows:
-        raise ValueError(
-            f"A table needs at least one row and one column, found {counted(n_rows, 'row')} and "
-            f"{counted(len(columns), 'column')}."
-        )
-    unknown = [name for name in kinds if name not in columns]
-    if unknown:
-        raise ValueError(
-            f"kinds names the column {unknown[0]!r}, which the table does not have; its columns "
-            f"are {listed(list(columns))}."
-        )
-    readings = guess_columns(
-        columns, separator=separator, kinds=kinds, max_categories=max_categories
-    )
-    for name, reading in readings.items():
-        if reading.is_id and name not in kinds and not keep_ids:
-            readings[name] = replace(reading, left_out=True, note=id_note(reading))
-    if all(reading.left_out for reading in readings.values()):
-        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
-        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
-    return readings
-
-
-def with_supports(
-    readings: Mapping[str, ColumnReading],
-    columns: Mapping[str, Column],
-    own: FloatArray,
-    codes: bool,
-    given: Mapping[str, Any],
-) -> dict[str, ColumnReading]:
-    """Return readings with the supports that were given, and inferred ones of other numbers."""
-    out, start = dict(readings), 0
-    unknown = [name for name in given if name not in readings]
-    if unknown:
-        raise ValueError(
-            f"supports names the column {unknown[0]!r}, which the table does not have; its columns "
-            f"are {listed(list(readings))}."
-        )
-    for name, reading in readings.items():
-        width = reading.width(codes)
-        if width and reading.kind == "number":
-            values, column = own[:, start], columns[name]
-            label = f"{name} %" if column.is_text and "%" in column.marks() else name
-            found = Support.of_values(values, label, limits=reading.counts.bounds > 0)
-            if name in given:
-                found = Support.of(given[name], name)
-                beyond = np.flatnonzero((values < found.lower) | (values > found.upper))
-                if len(beyond):
-                    raise ValueError(
-                        f"Column {name!r} has {values[beyond[0]]:g} in row {beyond[0]}, outside of "
-                        f"the support that was given for it ({found}): correct one of them."
-                    )
-            out[name] = replace(reading, support=found)
-        elif name in given:
-            kind = "left out" if reading.left_out else f"used as {reading.kind}"
-            raise ValueError(
-                f"supports names the column {name!r}, which is {kind}: only numbers have a "
-                "support. Use kinds to say that it is a number."
-            )
-        start += width
-    return out
 
 
 def id_note(reading: ColumnReading) -> str:

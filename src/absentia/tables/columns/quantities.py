@@ -26,7 +26,7 @@ from absentia.tables.columns.readings import (
     numbers_of,
     without_sentinels,
 )
-from absentia.tables.phrases import count_as_missing, counted, infinite_note
+from absentia.tables.phrases import count_as_missing, counted, infinite_note, overrule
 from absentia.tables.reading import BoolArray, FloatArray
 
 #: Different words that may stand among numbers, whatever their share, and how many different
@@ -183,6 +183,8 @@ def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | 
     n_unreadable = counts.unreadable - int(column.counts[is_code].sum())
     if n_unreadable:
         notes.append(unreadable_note(column, ~is_number & ~is_bound, n_unreadable))
+        if not asked and counts.read + counts.bounds < READABLE * int(column.counts.sum()):
+            notes[-1] += f": {overrule(column.name, 'category')}"
     reading = ColumnReading(
         "number",
         "; ".join(notes),

@@ -92,6 +92,9 @@ class ColumnReading(Stored):
         the table that they come in decides.
     support : Support
         The values that a column of numbers can have.
+    encoding : tuple of float
+        For a column of many categories the numbers that each is encoded as, one category after the
+        other: what it says about the target.
     """
 
     kind: Kind
@@ -109,6 +112,7 @@ class ColumnReading(Stored):
     unit: str = ""
     typed: bool = False
     support: Support = field(default_factory=Support)
+    encoding: tuple[float, ...] = ()
 
     def validate(self) -> None:
         """Raise ValueError unless the fields have known values of their types."""
@@ -122,13 +126,19 @@ class ColumnReading(Stored):
         self.support.validate()
         for name, kind in (
             *((name, str) for name in ("categories", "date_formats", "cycles")),
-            ("sentinels", float),
+            *((name, float) for name in ("sentinels", "encoding")),
         ):
             self._require_type(name, tuple)
             if not all(isinstance(value, kind) for value in getattr(self, name)):
                 raise ValueError(f"ColumnReading.{name} must hold values of {kind.__name__}.")
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("ColumnReading.categories must be different.")
+        if self.encoding and (
+            not np.isfinite(self.encoding).all()
+            or not self.categories
+            or len(self.encoding) % len(self.categories)
+        ):
+            raise ValueError("ColumnReading.encoding must have as many numbers per category.")
         if not set(self.cycles) <= set(PERIODS):
             raise ValueError("ColumnReading.cycles must be known ones.")
         if self.decimal not in (".", ",") or self.shown not in ("", ".", ","):
@@ -156,6 +166,8 @@ class ColumnReading(Stored):
         """Return the number of columns of :meth:`values`, with codes or with indicators."""
         if self.left_out:
             return 0
+        if self.encoding and not codes:
+            return len(self.encoding) // len(self.categories)
         if self.kind == "category" and len(self.categories) != 2 and not codes:
             return len(self.categories)
         return 1 + 2 * len(self.cycles)
@@ -164,6 +176,9 @@ class ColumnReading(Stored):
         """Return the names of those columns: ``name``, or ``name=category``."""
         if self.left_out:
             return []
+        if self.encoding and not codes:
+            width = self.width()
+            return [name] if width == 1 else [f"{name} ({k + 1} of {width})" for k in range(width)]
         if self.kind == "category" and not codes:
             return [f"{name}={value}" for value in self.categories[-self.width() :]]
         return [name, *part_names(name, self.cycles)]
@@ -176,8 +191,13 @@ class ColumnReading(Stored):
         column = Column.of(column)
         if self.left_out:
             return np.empty((len(column), 0))
+        if self.encoding and not codes:
+            encoded = np.reshape(self.encoding, (len(self.categories), -1))
+            return _of_categories(column, self.categories, encoded)
         if self.kind == "category" and not codes:
-            return _indicators(column, self.categories)
+            indicators = np.eye(len(self.categories))
+            only = indicators[:, 1:] if len(self.categories) == 2 else indicators
+            return _of_categories(column, self.categories, only)
         numbers = self._one_number(column)
         if self.cycles:
             return np.column_stack([numbers, cyclic_parts(numbers, self.cycles)])
@@ -222,7 +242,13 @@ class ColumnReading(Stored):
         return numbers
 
     def nearest_code(self, numbers: FloatArray) -> IntArray:
-        """Return the nearest categories of rows of codes or of indicators (0 where missing)."""
+        """Return the nearest categories of codes, indicators or encodings (0 where missing)."""
+        if self.encoding:
+            encoded = np.reshape(self.encoding, (len(self.categories), -1))
+            return np.array(
+                [((row - encoded) ** 2).sum(axis=1).argmin() for row in np.nan_to_num(numbers)],
+                dtype=np.intp,
+            )
         if numbers.shape[1] > 1:
             found: IntArray = np.nan_to_num(numbers).argmax(axis=1)
             return found
@@ -296,9 +322,8 @@ def _is_duration(cell: object) -> bool:
     return text or isinstance(cell, timedelta | np.timedelta64)
 
 
-def _indicators(column: Column, values: tuple[str, ...]) -> FloatArray:
-    """Return one 0/1 column per value; NaN in all of them where it is missing or new."""
-    position = {value: k for k, value in enumerate(values)}
-    rows = np.vstack([np.eye(len(values)), np.full(len(values), np.nan)])
-    of_texts = rows[[position.get(text, -1) for text in column.distinct]]
-    return column.by_row(of_texts[:, 1:] if len(values) == 2 else of_texts)
+def _of_categories(column: Column, categories: tuple[str, ...], numbers: FloatArray) -> FloatArray:
+    """Return the numbers of each row's category; NaN in all of them where it is missing or new."""
+    position = {value: k for k, value in enumerate(categories)}
+    rows = np.vstack([numbers, np.full(numbers.shape[1], np.nan)])
+    return column.by_row(rows[[position.get(text, -1) for text in column.distinct]])

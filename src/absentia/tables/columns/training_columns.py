@@ -1,0 +1,276 @@
+"""Columns of a training frame: what is kept of them by the evidence of all columns and the target.
+
+Guesses look at one column; here the columns are filled, categories with many levels get what they
+say about the target, numbers that identify rows are left out if they say nothing about any other
+column, and numbers get their supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import TargetEncoder
+
+from absentia.tables.columns.column import Column
+from absentia.tables.columns.guesses import guess_columns, id_note, read_as
+from absentia.tables.columns.readings import ColumnReading
+from absentia.tables.columns.supports import Support
+from absentia.tables.phrases import counted, listed, overrule
+from absentia.tables.reading import FloatArray, IntArray
+
+#: Whole numbers with fewer different values are classes, as far as encoding by the target goes.
+_MOST_CLASSES = 20
+#: A density of categories takes no more of them by default: it holds the probabilities of all.
+_MOST_CODES = 200
+_FOLDS = 5
+#: Standard deviations by which neighbours must be alike for an id to say something.
+_ALIKE = 4.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the owner of a frame wants it read; see :meth:`absentia.ColumnPlan.of`."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    max_categories: int = 30
+    keep_ids: bool = False
+    codes: bool = False
+    supports: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_training_columns(
+    columns: Mapping[str, Column], separator: str, y: Any, options: Options
+) -> tuple[dict[str, ColumnReading], FloatArray]:
+    """Return the readings of the columns of a training frame, and their numbers.
+
+    Numbers of categories that are encoded by the target ``y`` are cross-fitted: those of a row do
+    not depend on its own target.
+    """
+    n_rows = max(map(len, columns.values()), default=0)
+    if not n_rows:
+        raise ValueError(
+            f"A table needs at least one row and one column, found {counted(n_rows, 'row')} and "
+            f"{counted(len(columns), 'column')}."
+        )
+    for option in ("kinds", "supports"):
+        unknown = [name for name in getattr(options, option) if name not in columns]
+        if unknown:
+            raise ValueError(
+                f"{option} names the column {unknown[0]!r}, which the table does not have; its "
+                f"columns are {listed(list(columns))}."
+            )
+    readings = guess_columns(
+        columns,
+        separator=separator,
+        kinds=options.kinds,
+        max_categories=options.max_categories,
+    )
+    for name, reading in readings.items():
+        if options.keep_ids and reading.is_id and reading.kind == "category":
+            readings[name] = read_as(columns[name], "category")
+    targets = _target_columns(y, n_rows)
+    cross_fitted = _encode_many(readings, columns, targets, options)
+    own = filled(columns, readings, n_rows, options.codes)
+    for name, place in _places(readings, options.codes).items():
+        if name in cross_fitted:
+            own[:, place] = cross_fitted[name]
+    own = _without_ids(readings, own, targets, options)
+    if all(reading.left_out for reading in readings.values()):
+        notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
+        raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
+    return _with_supports(readings, columns, own, options.codes, options.supports), own
+
+
+def filled(
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    n_rows: int,
+    codes: bool,
+) -> FloatArray:
+    """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
+    places = _places(readings, codes)
+    # Filled column by column: a table of words is many times its size as indicators.
+    out = np.full((n_rows, sum(r.width(codes) for r in readings.values())), np.nan)
+    for name, place in places.items():
+        if name in columns:
+            out[:, place] = readings[name].values(columns[name], codes=codes)
+    return out
+
+
+def _places(readings: Mapping[str, ColumnReading], codes: bool) -> dict[str, slice]:
+    """Return where the numbers of each column are that is not left out."""
+    widths = [reading.width(codes) for reading in readings.values()]
+    ends = np.cumsum(widths, dtype=int).tolist()
+    found = zip(readings, widths, ends, strict=True)
+    return {name: slice(end - width, end) for name, width, end in found if width}
+
+
+def _target_columns(y: Any, n_rows: int) -> FloatArray | None:
+    """Return targets as numbers, (n_rows, n_targets): quantities, or indicators of classes.
+
+    None without targets, and for those that are no valid ones: whoever uses them says so.
+    """
+    import pandas as pd
+
+    y = None if y is None else np.asarray(y)
+    if y is None or not 1 <= y.ndim <= 2 or len(y) != n_rows or not y.size:
+        return None
+    if y.ndim == 2 and y.shape[1] > 1:
+        return y.astype(np.float64) if y.dtype.kind in "iufb" else None
+    y = y.reshape(-1)
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        return None
+    codes, classes = pd.factorize(y)
+    if y.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
+        return y.astype(np.float64)[:, None]
+    indicators = np.where(codes[:, None] < 0, np.nan, codes[:, None] == np.arange(len(classes)))
+    return indicators[:, 1:] if len(classes) == 2 else indicators
+
+
+def _encode_many(
+    readings: dict[str, ColumnReading],
+    columns: Mapping[str, Column],
+    targets: FloatArray | None,
+    options: Options,
+) -> dict[str, FloatArray]:
+    """Decide on columns with many categories; return the cross-fitted numbers of encoded ones."""
+    found: dict[str, FloatArray] = {}
+    for name, reading in readings.items():
+        n, typed = len(reading.categories), hasattr(columns[name].series.dtype, "categories")
+        many = n > options.max_categories and reading.kind == "category" and not reading.left_out
+        if not many:
+            continue
+        asked = typed or name in options.kinds
+        more = reading.note.partition(";")[2]
+        tail = f";{more}" if more else ""
+        if options.codes and (asked or n <= _MOST_CODES):
+            continue
+        if targets is not None and not options.codes:
+            codes = reading.values(columns[name], codes=True)[:, 0]
+            found[name], encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, targets)
+            said = f"{n:,} categories, encoded by what they say about the target{tail}"
+            encoding = tuple(encoded.ravel().tolist())
+            readings[name] = replace(reading, note=said, encoding=encoding)
+        elif not asked and not columns[name].is_text:  # keys of places or times have an order
+            readings[name] = read_as(columns[name], "number")
+        elif not asked:
+            why = "no target to encode them by" if not options.codes else "too many for a density"
+            said = f"left out, text with {n:,} different values and {why}{tail}"
+            note = f"{said}: {overrule(name, 'category')}"
+            readings[name] = replace(reading, left_out=True, note=note)
+    return found
+
+
+def _cross_fitted(
+    codes: FloatArray, n_categories: int, targets: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the encodings of rows by the targets of other rows, and those of all categories.
+
+    Shrunken means of the targets within each category, by scikit-learn's TargetEncoder; NaN for a
+    missing category, whose code is -1.
+    """
+    known = np.flatnonzero((codes >= 0) & ~np.isnan(targets).any(axis=1))
+    of_rows = np.full((len(codes), targets.shape[1]), np.nan)
+    levels = np.arange(n_categories)[:, None]
+
+    def encoded(rows: IntArray, wanted: np.ndarray) -> FloatArray:
+        parts = []
+        for target in targets[rows].T:
+            encoder = TargetEncoder(categories=[levels.ravel()], target_type="continuous")
+            parts.append(encoder.fit(codes[rows, None].astype(int), target).transform(wanted))
+        return np.hstack(parts)
+
+    folds = KFold(_FOLDS, shuffle=True, random_state=0)
+    for train, test in folds.split(known) if len(known) >= _FOLDS else ():
+        of_rows[known[test]] = encoded(known[train], codes[known[test], None].astype(int))
+    return of_rows, encoded(known, levels)
+
+
+def _without_ids(
+    readings: dict[str, ColumnReading],
+    own: FloatArray,
+    targets: FloatArray | None,
+    options: Options,
+) -> FloatArray:
+    """Leave out numbers that identify rows and say nothing; return the numbers of the others."""
+    places = _places(readings, options.codes)
+    ids = [
+        name
+        for name, reading in readings.items()
+        if reading.is_id and not reading.left_out and name not in options.kinds
+    ]
+    if options.keep_ids or not ids:
+        return own
+    others = [own[:, place] for name, place in places.items() if name not in ids]
+    others += [] if targets is None else [targets]
+    kept = np.ones(own.shape[1], dtype=bool)
+    for name in ids:
+        order = np.argsort(own[:, places[name].start], kind="stable")
+        reading = readings[name]
+        if any(_neighbours_are_alike(values[order]) for values in others):
+            note = (
+                "it numbers the rows, but its neighbours are alike in other columns: "
+                f"{overrule(name, 'left out')}"
+            )
+            readings[name] = replace(reading, note=f"{reading.note}; {note}".removeprefix("; "))
+            continue
+        kept[places[name]] = False
+        note = f"{id_note(reading)}: {overrule(name, 'number')}"
+        readings[name] = replace(reading, left_out=True, note=note)
+    return own if kept.all() else own[:, kept]
+
+
+def _neighbours_are_alike(values: FloatArray) -> bool:
+    """Return whether the values of rows in some order resemble those of the next row.
+
+    By the correlation of ranks with those of the next row, which has a deviation of ``1 / sqrt(n)``
+    if the order says nothing: any smooth dependence shows, rising or not.
+    """
+    from scipy.stats import rankdata
+
+    for column in values.T:
+        ranks = rankdata(column[~np.isnan(column)])
+        spread = ranks.std() if len(ranks) > 2 else 0.0
+        if spread > 0:
+            z = (ranks - ranks.mean()) / spread
+            if (z[:-1] * z[1:]).sum() > _ALIKE * np.sqrt(len(z)):
+                return True
+    return False
+
+
+def _with_supports(
+    readings: Mapping[str, ColumnReading],
+    columns: Mapping[str, Column],
+    own: FloatArray,
+    codes: bool,
+    given: Mapping[str, Any],
+) -> dict[str, ColumnReading]:
+    """Return readings with the supports that were given, and inferred ones of other numbers."""
+    out, start = dict(readings), 0
+    for name, reading in readings.items():
+        width = reading.width(codes)
+        if width and reading.kind == "number":
+            values, column = own[:, start], columns[name]
+            label = f"{name} %" if column.is_text and "%" in column.marks() else name
+            found = Support.of_values(values, label, limits=reading.counts.bounds > 0)
+            if name in given:
+                found = Support.of(given[name], name)
+                beyond = np.flatnonzero((values < found.lower) | (values > found.upper))
+                if len(beyond):
+                    raise ValueError(
+                        f"Column {name!r} has {values[beyond[0]]:g} in row {beyond[0]}, outside of "
+                        f"the support that was given for it ({found}): correct one of them."
+                    )
+            out[name] = replace(reading, support=found)
+        elif name in given:
+            kind = "left out" if reading.left_out else f"used as {reading.kind}"
+            raise ValueError(
+                f"supports names the column {name!r}, which is {kind}: only numbers have a "
+                "support. Use kinds to say that it is a number."
+            )
+        start += width
+    return out
