@@ -19,7 +19,6 @@ from absentia import (
     load,
     save,
 )
-from absentia.kernels import category
 from absentia.kernels.category import ordered_similarity
 from densities.mixed_examples import fitted, mixed_table
 from oracles.mixed import expected_kernel, row_belief, similar_categories
@@ -62,7 +61,7 @@ def test_rbf_kernels_sum_over_components_and_categories(example):
     np.testing.assert_allclose(across, K[:9, 9:], rtol=1e-10)
 
 
-def test_the_kernel_of_categories_alone(example, monkeypatch):
+def test_the_kernel_of_categories_alone(example):
     beliefs, rows = example
     expected = [
         [
@@ -76,9 +75,6 @@ def test_the_kernel_of_categories_alone(example, monkeypatch):
         for p in rows
     ]
     kernel = CategoryKernel(WEIGHTS, similarities={0: S})
-    np.testing.assert_allclose(kernel(beliefs), expected, rtol=1e-10)
-    # Of many categories rows are compared instead of looked up.
-    monkeypatch.setattr(category, "_MOST_LOOKED_UP", 1)
     np.testing.assert_allclose(kernel(beliefs), expected, rtol=1e-10)
 
 

@@ -37,30 +37,12 @@ _numpy_allowed = ContextVar("numpy_allowed", default=True)
 
 
 def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function to machine code that runs without the interpreter's lock.
+    """Compile a function to machine code that runs without the interpreter's lock: a decorator.
 
-    Parameters
-    ----------
-    makes_arrays : bool
-        False where the function creates no array. The reference counts of its arguments are left
-        alone then, which saves a tenth of the time of a function that is called for every few
-        pairs of rows.
-    **options
-        Options of :func:`numba.njit`, such as ``fastmath`` or ``error_model``.
-
-    Returns
-    -------
-    callable
-        A decorator. The machine code is cached for the next process where a folder is writable.
-
-    Examples
-    --------
-    >>> from absentia.engine.compiling import compiled
-    >>> @compiled()
-    ... def doubled(x):
-    ...     return 2 * x
-    >>> doubled(3)
-    6
+    Where a function creates no array (``makes_arrays=False``), the reference counts of its
+    arguments are left alone, which saves a tenth of the time of a function that is called for every
+    few pairs of rows. ``options`` are those of :func:`numba.njit`. The machine code is cached for
+    the next process where a folder is writable.
     """
     if not makes_arrays:
         options["_nrt"] = False
@@ -144,12 +126,7 @@ def always_compiled() -> Iterator[None]:
 class Dispatch:
     """A compiled function and its NumPy twin, of which a call takes one by the size of the problem.
 
-    Attributes
-    ----------
-    compiled, plain : callable
-        The two functions, which take the same arguments.
-    work : callable
-        From the arguments to the number of values that ``plain`` would touch.
+    ``work`` maps the arguments to the number of values that ``plain`` would touch.
     """
 
     def __init__(
@@ -171,19 +148,5 @@ class Dispatch:
 def dispatched(
     plain: Callable[..., Any], work: Callable[..., float]
 ) -> Callable[[Callable[..., Any]], Dispatch]:
-    """Give a compiled function a NumPy twin for small arguments; the outermost decorator.
-
-    Examples
-    --------
-    >>> from absentia.engine.compiling import compiled, dispatched
-    >>> @dispatched(plain=sum, work=len)
-    ... @compiled()
-    ... def total(values):
-    ...     result = 0.0
-    ...     for value in values:
-    ...         result += value
-    ...     return result
-    >>> total([1.0, 2.0])
-    3.0
-    """
+    """Give a compiled function a NumPy twin for small arguments; the outermost decorator."""
     return lambda compiled: Dispatch(compiled, plain, work)

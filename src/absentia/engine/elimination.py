@@ -37,23 +37,12 @@ def factor(
     eight vectors are given they are solved for on the way, to the same bits as by :func:`solve`:
     alone that waits for every entry in turn.
 
-    Parameters
-    ----------
-    matrix : flat lanes of eight matrices of ``stride`` columns; the lower triangle is read
-    index : int array, ascending from entry ``first`` on
-    size : int, how many entries of ``index`` to use
-    work : flat lanes, at least ``size ** 2`` groups
-        On return group ``c * size + r`` holds ``(L D)[r, c]``, for ``r > c``.
-    pivots : flat lanes, at least ``size`` groups
-        On return ``-1 / D``.
-    determinant : flat lanes, two groups
-        On return mantissa and exponent (base two) of the determinants.
-    any_range : bool
-        Whether pivots may lie outside 1e-75 to 1e75; costs an extraction of the exponent a pivot.
-    first : int
-    vector : flat lanes, ``size + 1`` groups
-        Eight vectors ``y``, overwritten, and behind them a number, of which ``y' inv(M) y`` is
-        subtracted.
+    ``matrix`` has ``stride`` columns, of which the lower triangle is read, and ``index`` has
+    ``size`` ascending entries from ``first`` on. On return group ``c * size + r`` of ``work`` holds
+    ``(L D)[r, c]`` for ``r > c``, ``pivots`` holds ``-1 / D``, and ``determinant`` mantissa and
+    exponent (base two). ``any_range`` allows pivots outside 1e-75 to 1e75, for an extraction of the
+    exponent a pivot. ``vector`` has eight vectors ``y``, overwritten, and behind them a number, of
+    which ``y' inv(M) y`` is subtracted.
     """
     one = splat8(1.0)
     total = splat8(0.0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from absentia.engine import small_patterns
 from absentia.engine.compiling import Booleans, Floats, Integers, compiled, dispatched
-from absentia.engine.principal import REORDER, factor_principal, invert_from_root
+from absentia.engine.principal import REORDER, factor_principal, invert_from_root, split_columns
 
 
 @dispatched(small_patterns.centre_rows, work=lambda X, *others: X.size)
@@ -65,27 +65,14 @@ def moments_of_patterns(
 ) -> tuple[float, float]:
     """Add up the expected moments of patterns whose rows were summed beforehand.
 
-    The cost does not depend on the number of rows. All moments are about ``mean``.
+    The cost does not depend on the number of rows. All moments are about ``mean``, with covariance
+    ``S`` and precision ``G``. Each pattern has its total weight ``counts`` and the weighted sums of
+    its rows, (P, d), and of their outer products, (P, d, d), zero where a value is missing. Added
+    to are the sum of completed rows (``first``), of their outer products (``second``) and of their
+    conditional covariances (``spread``).
 
-    Parameters
-    ----------
-    S, G : (d, d)
-        Covariance and precision.
-    mean : (d,)
-    masks : (P, d) bool, counts : (P,), sums : (P, d), products : (P, d, d)
-        Missing columns of each pattern, its total weight, and the weighted sums of its rows and
-        of their outer products, zero where a value is missing.
-    first : (d,), second : (d, d), spread : (d, d)
-        Added to: the sum of completed rows, of their outer products, and of their conditional
-        covariances.
-
-    Returns
-    -------
-    float
-        The sum of ``counts * log det S[O,O]`` less ``log det S`` wherever ``G[L,L]`` was used;
-        NaN where a factorisation failed.
-    float
-        The total count of the patterns for which ``log det S`` is to be added.
+    Returns the sum of ``counts * log det S[O,O]``, less ``log det S`` wherever ``G[L,L]`` was used
+    (NaN where a factorisation failed), and the count of the patterns to add ``log det S`` for.
     """
     d = len(S)
     root = np.empty((d, d))
@@ -96,15 +83,7 @@ def moments_of_patterns(
     log_determinants = 0.0
     by_precision = 0.0
     for p in range(len(masks)):
-        n_missing = 0
-        n_observed = 0
-        for j in range(d):
-            if masks[p, j]:
-                missing[n_missing] = j
-                n_missing += 1
-            else:
-                observed[n_observed] = j
-                n_observed += 1
+        n_missing, n_observed = split_columns(masks[p], missing, observed)
         count = counts[p]
         moments = np.empty((n_observed, n_observed))  # about the mean, on what was observed
         totals = np.empty(n_observed)
@@ -128,9 +107,8 @@ def moments_of_patterns(
         log_determinants += count * log_determinant
         if n_missing == 0:
             continue
-        gain = np.empty(
-            (n_missing, n_observed)
-        )  # the regression of the missing on the observed columns
+        # The regression of the missing on the observed columns.
+        gain = np.empty((n_missing, n_observed))
         if n_missing <= n_observed:
             invert_from_root(root, n_missing, scratch, inverse)
             for i in range(n_missing):

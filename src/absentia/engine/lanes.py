@@ -229,19 +229,6 @@ def gather8(
 
 
 @intrinsic
-def gather_at8(
-    typingctx: TypingContext, array: types.Array, places: types.Array, first: types.Type
-) -> Typed:
-    """Return ``array[places[first + lane]]`` for each lane."""
-
-    def gather(builder: Builder, data: Value, places: Value, first: Value) -> Value:
-        places = builder.gep(places, [first])
-        return _gathered(builder, lambda lane: _entry(builder, data, _entry(builder, places, lane)))
-
-    return _on_arrays(vec8, [array, places, types.intp], gather)
-
-
-@intrinsic
 def gather_sum8(
     typingctx: TypingContext,
     array: types.Array,

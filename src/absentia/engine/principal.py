@@ -21,7 +21,7 @@ from absentia.engine.lanes import LANES, aligned_empty
 # infinity keep their meaning.
 REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
-#: Columns up to which eight submatrices in lanes take less time than one by one.
+#: Columns up to which eight submatrices stay in the cache.
 MOST_IN_LANES = 48
 
 _LOG_2 = math.log(2.0)
@@ -82,26 +82,13 @@ def solve_principal(
 ) -> None:
     """Solve ``A[K,K] x = v[K]`` for the rows of every pattern, with ``K`` its members.
 
-    Parameters
-    ----------
-    A : (d, d), symmetric positive definite
-    members : (P, m) int, sizes : (P,) int
-        The columns ``K`` of pattern ``p`` are ``members[p, :sizes[p]]``.
-    starts : (P + 1,) int
-        Pattern ``p`` has the rows ``starts[p]`` to ``starts[p + 1]`` of ``V`` and ``X``.
-    V : (n, d)
-        Right hand sides; only the members are read.
-    X : (n, d)
-        Solutions, written to the members only.
-    quadratics : (n,)
-        ``v[K]' x``.
-    log_determinants : (P,)
-        ``log det A[K,K]``; NaN where it is not positive definite, whose rows are left alone.
+    The columns ``K`` of pattern ``p`` are ``members[p, :sizes[p]]``, and its rows of ``V`` and
+    ``X`` (n, d) are ``starts[p]`` to ``starts[p + 1]``. Solutions go to the members of ``X`` only,
+    ``v[K]' x`` to ``quadratics`` (n,), and ``log det A[K,K]`` to ``log_determinants`` (P,): NaN
+    where it is not positive definite, whose rows are left alone.
     """
     most = members.shape[1]
     root = np.empty((most, most))
-    scratch = np.empty((most, most))
-    inverse = np.empty((most, most))
     values = np.empty(most)
     for p in range(len(sizes)):
         size = sizes[p]
@@ -109,34 +96,35 @@ def solve_principal(
         log_determinants[p] = factor_principal(A, columns, size, root)
         if np.isnan(log_determinants[p]):
             continue
-        # A row costs size^2 either way; the inverse costs size^3 / 2 once and has longer loops.
-        by_inverse = starts[p + 1] - starts[p] > size
-        if by_inverse:
-            invert_from_root(root, size, scratch, inverse)
         for r in range(starts[p], starts[p + 1]):
             quadratic = 0.0
-            if by_inverse:
-                for i in range(size):
-                    values[i] = V[r, columns[i]]
-                for i in range(size):
-                    total = 0.0
-                    for j in range(size):
-                        total += inverse[i, j] * values[j]
-                    X[r, columns[i]] = total
-                    quadratic += total * values[i]
-            else:
-                for i in range(size):
-                    total = V[r, columns[i]]
-                    for j in range(i):
-                        total -= root[i, j] * values[j]
-                    values[i] = total / root[i, i]
-                    quadratic += values[i] * values[i]
-                for i in range(size - 1, -1, -1):
-                    values[i] /= root[i, i]
-                    for j in range(i):
-                        values[j] -= root[i, j] * values[i]
-                    X[r, columns[i]] = values[i]
+            for i in range(size):
+                total = V[r, columns[i]]
+                for j in range(i):
+                    total -= root[i, j] * values[j]
+                values[i] = total / root[i, i]
+                quadratic += values[i] * values[i]
+            for i in range(size - 1, -1, -1):
+                values[i] /= root[i, i]
+                for j in range(i):
+                    values[j] -= root[i, j] * values[i]
+                X[r, columns[i]] = values[i]
             quadratics[r] = quadratic
+
+
+@compiled(makes_arrays=False)
+def split_columns(mask: Booleans, missing: Integers, observed: Integers) -> tuple[int, int]:
+    """List the missing and the observed columns of a pattern; return how many there are of each."""
+    n_missing = 0
+    n_observed = 0
+    for j in range(len(mask)):
+        if mask[j]:
+            missing[n_missing] = j
+            n_missing += 1
+        else:
+            observed[n_observed] = j
+            n_observed += 1
+    return n_missing, n_observed
 
 
 @dispatched(
@@ -156,15 +144,7 @@ def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) 
     missing = np.empty(d, dtype=np.intp)
     observed = np.empty(d, dtype=np.intp)
     for p in range(len(masks)):
-        n_missing = 0
-        n_observed = 0
-        for j in range(d):
-            if masks[p, j]:
-                missing[n_missing] = j
-                n_missing += 1
-            else:
-                observed[n_observed] = j
-                n_observed += 1
+        n_missing, n_observed = split_columns(masks[p], missing, observed)
         if n_missing <= n_observed:
             if np.isnan(factor_principal(G, missing, n_missing, root)):
                 return False
@@ -191,6 +171,21 @@ def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) 
     return True
 
 
+@compiled(makes_arrays=False)
+def put_submatrix(matrix, columns, size, padded, lane, lanes):
+    """Put the lower triangle of ``matrix[columns, columns]`` into a lane, embedded in the identity.
+
+    Of ``columns`` the first ``size`` count; the identity fills it up to ``padded`` rows.
+    """
+    for r in range(padded):
+        place = r * padded * LANES + lane
+        for c in range(r + 1):
+            if r < size:
+                lanes[place + c * LANES] = matrix[columns[r], columns[c]]
+            else:
+                lanes[place + c * LANES] = 1.0 if r == c else 0.0
+
+
 @dispatched(
     small_patterns.invert_principal,
     work=lambda A, members, *others: members.size * members.shape[1],
@@ -201,18 +196,10 @@ def invert_principal(
 ) -> None:
     """Write ``inv(A[K,K])`` of every pattern, symmetric to the last bit, and its log det.
 
-    ``K`` are the first ``sizes[p]`` of ``members[p]``. All submatrices must be safely positive
-    definite: a pivot that is not goes unnoticed.
-
-    Parameters
-    ----------
-    A : (d, d), symmetric
-    members : (P, m) int, sizes : (P,) int
-        Patterns of like size should stand together, since eight neighbours are swept at once, as
-        large as the largest of them.
-    inverses : (P, m, m)
-        The first ``sizes[p]`` rows and columns are written.
-    log_determinants : (P,)
+    ``K`` are the first ``sizes[p]`` of ``members[p]``, (P, m); of ``inverses``, (P, m, m), as many
+    rows and columns are written. All submatrices must be safely positive definite: a pivot that is
+    not goes unnoticed. Patterns of like size should stand together, since eight neighbours are
+    swept at once, as large as the largest of them.
     """
     n_patterns, most = members.shape
     work = np.empty(most * most * LANES)
@@ -225,13 +212,7 @@ def invert_principal(
             size = max(size, sizes[p])
         for lane in range(LANES):
             p = min(first + lane, n_patterns - 1)  # the last group is filled up with its last
-            for r in range(size):
-                for c in range(r + 1):
-                    if r < sizes[p]:
-                        value = A[members[p, r], members[p, c]]
-                    else:
-                        value = 1.0 if r == c else 0.0
-                    work[(r * size + c) * LANES + lane] = value
+            put_submatrix(A, members[p], sizes[p], size, lane, work)
         sweep(work, size, scratch, determinant)
         for p in range(first, last):
             lane = p - first
@@ -325,13 +306,7 @@ def principal_log_determinants(matrix, masks):
         for lane in range(LANES):
             # Lanes that have no pattern have the first.
             of = lane if lane < waiting else 0
-            for r in range(padded):
-                place = r * padded * LANES + lane
-                for c in range(r + 1):
-                    if r < sizes[of]:
-                        lanes[place + c * LANES] = matrix[index[of, r], index[of, c]]
-                    else:
-                        lanes[place + c * LANES] = 1.0 if r == c else 0.0
+            put_submatrix(matrix, index[of], sizes[of], padded, lane, lanes)
         factor(lanes, padded, everything, padded, work, pivots, determinant, False, first, vector)
         for lane in range(waiting):
             # Into [1/2, 1), however often the exponent was taken out before.
@@ -354,12 +329,6 @@ def log_determinants_and_lengths(matrices, group_of_row, vectors):
     """Return ``log det C[g]`` of each row's matrix and ``v' inv(C[g]) v`` of its vector.
 
     Neighbouring rows of one group share the factorisation.
-
-    Parameters
-    ----------
-    matrices : array of shape (n_groups, d, d), positive definite
-    group_of_row : int array of shape (n,)
-    vectors : array of shape (n, d)
     """
     n, d = vectors.shape
     log_determinants = np.empty(n)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from absentia.engine.compiling import compiled
+from absentia.engine.principal import split_columns
 
 #: Multiples of pi up to 2**22 are taken off exactly.
 LARGEST_PHASE = 2.0**23
@@ -67,13 +68,6 @@ def _sincos(phase: float) -> tuple[float, float]:
 
 # "contract" alone: a fused multiply-add is welcome, a changed order of the subtractions is not.
 @compiled(fastmath={"contract"})
-def sincos(phases: np.ndarray, sines: np.ndarray, cosines: np.ndarray) -> None:
-    """Write the sines and cosines of one-dimensional ``phases``."""
-    for j in range(len(phases)):
-        sines[j], cosines[j] = _sincos(phases[j])
-
-
-@compiled(fastmath={"contract"})
 def add_sincos(
     phases: np.ndarray,
     damping: np.ndarray,
@@ -85,19 +79,9 @@ def add_sincos(
 ) -> None:
     """Write, or add, ``amplitude * damping * (cos, sin)`` of each row of phases.
 
-    Parameters
-    ----------
-    phases : ndarray of shape (n, n_frequencies)
-    damping : ndarray of shape (n_dampings, n_frequencies)
-    damping_of_row : ndarray of int, shape (n,)
-        Number of the damping of a row of phases; -1 for none.
-    amplitudes : ndarray of shape (n,)
-    target_of_row : ndarray of int, shape (n,)
-        Row of ``out`` that a row of phases goes to.
-    out : ndarray of shape (n_out, 2 * n_frequencies)
-        The cosines first, then the sines.
-    first : bool
-        Whether to write (the first component of a mixture) or to add (the others).
+    Row ``i`` of the phases, (n, n_frequencies), has the damping ``damping[damping_of_row[i]]``
+    (none for -1) and goes to row ``target_of_row[i]`` of ``out``, the cosines first. The ``first``
+    component of a mixture is written, the others are added.
     """
     n_frequencies = phases.shape[1]
     for i in range(len(phases)):
@@ -150,29 +134,17 @@ def damp_patterns(
     """Write ``-w'Aw / 2`` for the covariance ``A = inv(precision[L,L])`` of each pattern.
 
     With ``R R' = precision[L,L]`` it is ``-|inv(R) w[L]|^2 / 2``, by forward substitution for all
-    frequencies side by side: O(n_frequencies |L|^2) a pattern.
-
-    Parameters
-    ----------
-    precision : ndarray of shape (d, d)
-    variances : ndarray of shape (d,)
-        The diagonal of the covariance whose inverse is ``precision``: no conditional variance is
-        larger, so a pivot that rounding made too small is set right.
-    masks : ndarray of bool, shape (n_patterns, d)
-        True on ``L``.
-    frequencies : ndarray of shape (d, n_frequencies)
-    out : ndarray of shape (n_patterns, n_frequencies)
+    frequencies (d, n_frequencies) side by side: O(n_frequencies |L|^2) a pattern. ``masks`` is true
+    on ``L``. ``variances`` is the diagonal of the covariance whose inverse is ``precision``: no
+    conditional variance is larger, so a pivot that rounding made too small is set right.
     """
     d, n_frequencies = frequencies.shape
     root = np.empty((d, d))
     white = np.empty((d, n_frequencies))
     missing = np.empty(d, dtype=np.intp)
+    observed = np.empty(d, dtype=np.intp)
     for g in range(len(masks)):
-        n_missing = 0
-        for j in range(d):
-            if masks[g, j]:
-                missing[n_missing] = j
-                n_missing += 1
+        n_missing, _ = split_columns(masks[g], missing, observed)
         out[g] = 0.0
         total = out[g]
         for a in range(n_missing):
@@ -199,22 +171,3 @@ def damp_patterns(
             for j in range(n_frequencies):
                 current[j] *= inverse
                 total[j] -= 0.5 * current[j] * current[j]
-
-
-@compiled()
-def damp_explicit(covariances: np.ndarray, frequencies: np.ndarray, out: np.ndarray) -> None:
-    """Write ``-w'Aw / 2`` for each of some covariances, (n_groups, d, d), and each frequency."""
-    d, n_frequencies = frequencies.shape
-    for g in range(len(covariances)):
-        out[g] = 0.0
-        total = out[g]
-        for a in range(d):
-            for b in range(a + 1):
-                factor = -0.5 * covariances[g, a, b] if a == b else -covariances[g, a, b]
-                if factor != 0.0:
-                    left = frequencies[a]
-                    right = frequencies[b]
-                    for j in range(n_frequencies):
-                        total[j] += factor * left[j] * right[j]
-        for j in range(n_frequencies):
-            total[j] = min(total[j], 0.0)

@@ -34,25 +34,10 @@ def second_moments(first, last, starts, forms, slopes, heights, owner, weights, 
     ``L_i`` depends on the group of a bump alone, so ``M`` is factored once for two groups. Nothing
     of size n x n is stored.
 
-    Parameters
-    ----------
-    first, last : int
-        Range of the uncertain inputs.
-    starts : ndarray of int, shape (n_groups + 1,)
-        Where the bumps of each group begin.
-    forms : ndarray of shape (n_groups, size, size)
-        ``L`` of each group.
-    slopes : ndarray of shape (n_inputs, n_bumps, size)
-        ``g`` of each bump.
-    heights : ndarray of shape (n_inputs, n_bumps)
-        ``e`` of each bump.
-    owner : ndarray of int, shape (n_bumps,)
-        The training row that a bump belongs to.
-    weights : ndarray of shape (n_rows, n_rows)
-        Symmetric.
-    coefficients : ndarray of shape (n_rows, n_targets)
-    out : ndarray of shape (n_inputs, 1 + n_targets)
-        On return the weighted sum, then one sum per target.
+    Uncertain inputs ``first`` to ``last`` are summed over. The bumps of a group begin at ``starts``
+    and have the forms ``L`` (n_groups, size, size), the slopes ``g`` (n_inputs, n_bumps, size) and
+    the heights ``e`` (n_inputs, n_bumps); ``owner`` is the training row of a bump. ``weights``
+    (n_rows, n_rows) is symmetric, ``out`` (n_inputs, 1 + n_targets) has the weighted sum first.
     """
     n_groups = len(starts) - 1
     size = forms.shape[1]
@@ -104,20 +89,7 @@ def third_cumulants(
     The third cumulant of an inner product of two Gaussian vectors. It needs only the columns that
     both rows miss: ``A b`` is zero where the first is certain, ``B a`` where the second is. With a
     third of the values missing these are a tenth of the columns, so that a loop over pairs is
-    faster than any product of whole matrices.
-
-    Parameters
-    ----------
-    A, B : ndarray of shape (n_different, d, d)
-        Covariances; a column whose variance is zero is certain.
-    row_of, column_of : ndarray of int, shape (n,) and (m,)
-        Number of the covariance of each row.
-    a, b : ndarray of shape (n, d) and (m, d)
-        Means.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
+    faster than any product of whole matrices. A column whose variance is zero is certain.
     """
     out = np.empty((len(a), len(b)))
     # One layout of memory, so that the loops are compiled once.
@@ -192,23 +164,10 @@ def _fill(
 
 @compiled()
 def add_leaves(X, feature, threshold, left, right, missing_left, values, roots, out):
-    """Add to each row of ``out`` the values of the leaves that it reaches.
+    """Add to each row of ``out`` the values of the leaves that it reaches in each of the trees.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        NaN where missing.
-    feature : ndarray of int, shape (n_nodes,)
-        The column that a node splits.
-    threshold : ndarray of shape (n_nodes,)
-        Rows with at most this value go left.
-    left, right : ndarray of int, shape (n_nodes,)
-        The nodes below, -1 for leaves.
-    missing_left : ndarray of bool, shape (n_nodes,)
-        Whether a row that misses the column goes left.
-    values : ndarray of shape (n_nodes, n_outputs)
-    roots : ndarray of int, shape (n_trees,)
-    out : ndarray of shape (n_samples, n_outputs)
+    Rows with at most the threshold of a node's feature go left, and so do rows that miss it where
+    ``missing_left``; a leaf has -1 for the nodes below.
     """
     n_samples, n_outputs = out.shape
     for root in roots:

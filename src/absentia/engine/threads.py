@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from numbers import Integral
 from threading import RLock, local
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -25,29 +25,12 @@ _Result = TypeVar("_Result")
 _MOST_THREADS = 4096
 
 
-class _Lock(Protocol):
-    """A reentrant lock, because its thread may be the one that forks."""
-
-    def acquire(self) -> Any:
-        """Wait until no other thread has it, and take it."""
-
-    def release(self) -> Any:
-        """Give it back."""
-
-
-def hold_during_forks(lock: _Lock | None, in_child: Callable[[], None] | None = None) -> None:
-    """Take a lock before every fork, and release it in both processes.
+def hold_during_forks(lock: Any, in_child: Callable[[], None] | None = None) -> None:
+    """Take a reentrant lock (if any) before every fork, and release it in both processes.
 
     A fork copies one thread and all memory: a lock that another thread holds at that moment is
     never released in the child. Held by the forking thread instead, it is free in both processes
-    afterwards, and the state it protects is consistent.
-
-    Parameters
-    ----------
-    lock : reentrant lock or None
-        None is left alone, as are systems without forks.
-    in_child : callable, optional
-        Called in the child before the lock is released.
+    afterwards, and the state it protects is consistent. ``in_child`` is called before the release.
     """
     if lock is None or not hasattr(os, "register_at_fork"):
         return
@@ -64,7 +47,7 @@ def hold_during_forks(lock: _Lock | None, in_child: Callable[[], None] | None = 
     )
 
 
-def compiler_lock() -> _Lock | None:
+def compiler_lock() -> Any:
     """Return the lock of Numba's compiler; None for a Numba that has none of that name.
 
     It is held while a function is compiled, or loaded from the cache. To give a forked child a new
@@ -74,8 +57,7 @@ def compiler_lock() -> _Lock | None:
         from numba.core.compiler_lock import global_compiler_lock
     except ImportError:
         return None
-    lock: Any = global_compiler_lock
-    return lock if hasattr(lock, "acquire") and hasattr(lock, "release") else None
+    return global_compiler_lock if hasattr(global_compiler_lock, "acquire") else None
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -85,12 +67,6 @@ def n_threads(n_jobs: int | None) -> int:
     or threadpoolctl says so, and one inside a joblib worker, whose siblings have the other cores.
     An integer is taken as joblib takes it, ``-1`` for all cores. On one of our own threads the
     answer is always one: what runs there has its share of the cores already.
-
-    Examples
-    --------
-    >>> from absentia.engine.threads import n_threads
-    >>> n_threads(2)
-    2
     """
     if n_jobs is not None:
         given: Any = n_jobs  # typed by a user, so perhaps "two"
@@ -303,23 +279,6 @@ class computed_once(Generic[Value]):
 
     Works for frozen dataclasses too, because the value goes straight into the object's dictionary,
     where it is found before this descriptor.
-
-    Examples
-    --------
-    >>> from absentia.engine.threads import computed_once
-    >>> class Circle:
-    ...     radius = 2
-    ...
-    ...     @computed_once
-    ...     def area(self):
-    ...         print("computing")
-    ...         return 3.14 * self.radius**2
-    >>> circle = Circle()
-    >>> circle.area
-    computing
-    12.56
-    >>> circle.area
-    12.56
     """
 
     def __init__(self, method: Callable[[Any], Value]):

@@ -14,7 +14,6 @@ from absentia.densities.fit_density import DensityLike, prior_of, words_for
 from absentia.engine.sincos import (
     LARGEST_PHASE,
     add_sincos,
-    damp_explicit,
     damp_patterns,
     scale_to_unit_length,
 )
@@ -310,8 +309,7 @@ def log_damping(beliefs: Beliefs, groups: IntArray, frequencies: FloatArray) -> 
             variances = np.diagonal(prior.covariances[c]).copy()
             damp_patterns(prior.precisions[c], variances, masks, frequencies, out[c])
         return out
-    for part in bounded_slices(len(groups), beliefs.n_components * d**2):
-        dense = table.dense(groups[part])
-        for c in range(beliefs.n_components):
-            damp_explicit(np.ascontiguousarray(dense[:, c]), frequencies, out[c, part])
-    return out
+    for part in bounded_slices(len(groups), beliefs.n_components * d * (d + n_frequencies)):
+        images = table.dense(groups[part]) @ frequencies
+        out[:, part] = -0.5 * np.einsum("gcdf,df->cgf", images, frequencies)
+    return np.minimum(out, 0.0, out=out)

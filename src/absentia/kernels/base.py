@@ -41,11 +41,10 @@ class EqualByParameters(BaseEstimator):
         if type(self) is not type(other):
             return False
         mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return all(_equal(mine[name], theirs[name]) for name in mine)
+        return _plain(mine) == _plain(theirs)
 
     def __hash__(self) -> int:
-        params = self.get_params(deep=False)
-        return hash((type(self), *(_hashable(params[name]) for name in sorted(params))))
+        return hash((type(self), _plain(self.get_params(deep=False))))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = []
@@ -54,7 +53,7 @@ class EqualByParameters(BaseEstimator):
             value = getattr(self, name)
             if parameter.default is inspect.Parameter.empty:
                 shown.append(shown_parameter(value))
-            elif not _equal(value, parameter.default):
+            elif _plain(value) != _plain(parameter.default):
                 shown.append(f"{name}={shown_parameter(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -221,6 +220,16 @@ class Kernel(EqualByParameters, ABC):
             "kernel.resolve(density.prior_) with the density of the training rows first."
         )
 
+    def centred_at(self, centre: FloatArray | Literal["auto"]) -> Kernel:
+        """Return this kernel with a centre for its linear terms that had none.
+
+        That adds ``g(x) + g(y)`` to the kernel, for some function ``g``, which changes no distance
+        in its space and no answer of a machine whose coefficients sum to zero. Linear terms are
+        :class:`~absentia.ExpectedLinear`, its multiples and sums; in a product a centre would be
+        another change.
+        """
+        return self
+
     def __add__(self, other: object) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
@@ -273,6 +282,10 @@ class Sum(_OfTwo):
     """The sum of two kernels."""
 
     _combine = np.add
+
+    def centred_at(self, centre: FloatArray | Literal["auto"]) -> Kernel:
+        """Return the sum of the centred kernels."""
+        return Sum(self.left.centred_at(centre), self.right.centred_at(centre))
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -341,6 +354,10 @@ class Scaled(Kernel):
         """Return the multiple of the resolved kernel."""
         return Scaled(check_factor(self.factor), self.kernel.resolve(prior))
 
+    def centred_at(self, centre: FloatArray | Literal["auto"]) -> Kernel:
+        """Return the multiple of the centred kernel."""
+        return Scaled(self.factor, self.kernel.centred_at(centre))
+
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{shown_parameter(self.factor)} * {_as_factor(self.kernel)}"
 
@@ -397,41 +414,12 @@ def _as_factor(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
 
 
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    if _is_nested(a) or _is_nested(b):
-        same = isinstance(a, list | tuple) and isinstance(b, list | tuple) and len(a) == len(b)
-        return same and all(map(_equal, a, b))
-    sequences = np.ndarray | list | tuple
-    if isinstance(a, sequences) and isinstance(b, sequences):
-        return np.array_equal(np.asarray(a), np.asarray(b))
-    return not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray) and bool(a == b)
-
-
-def _is_nested(value: object) -> bool:
-    """Return whether a value is a list of values that one array cannot hold, such as matrices."""
-    if not isinstance(value, list | tuple):
-        return False
-    return any(one is None or isinstance(one, str) or _is_matrix(one) for one in value)
-
-
-def _is_matrix(value: object) -> bool:
-    rows = value if isinstance(value, list | tuple) else ()
-    is_array = isinstance(value, np.ndarray) and value.ndim == 2
-    return is_array or any(isinstance(row, list | tuple) for row in rows)
-
-
-def _hashable(value: object) -> Any:
+def _plain(value: Any) -> Any:
+    """Return a parameter as hashable tuples: equal numbers are equal in lists and arrays."""
     if isinstance(value, dict):
-        return frozenset((key, _hashable(one)) for key, one in value.items())
-    if isinstance(value, list | tuple) and _is_nested(value):
-        return tuple(map(_hashable, value))
-    if isinstance(value, np.ndarray | list | tuple):
-        # Equal arrays hash alike whatever their type: 1 and 1.0, 0.0 and -0.0.
-        array = np.asarray(value, dtype=np.float64) + 0.0
-        return array.shape, array.tobytes()
-    return value
+        return frozenset((key, _plain(one)) for key, one in value.items())
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def shown_parameter(value: object) -> str:
@@ -440,7 +428,7 @@ def shown_parameter(value: object) -> str:
         return f"{float(value):.6g}"
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>" if value.size > 4 else repr(value.tolist())
-    if isinstance(value, list | tuple) and _is_nested(value):
+    if isinstance(value, list | tuple) and not all(isinstance(one, Real) for one in value):
         return f"[{', '.join(map(shown_parameter, value))}]"
     if isinstance(value, dict):
         entries = (f"{key!r}: {shown_parameter(one)}" for key, one in value.items())

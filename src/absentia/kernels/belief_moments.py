@@ -26,29 +26,10 @@ _LARGEST_TILE = 256  # rows: the few matrices of a tile stay in the cache
 class BeliefMoments:
     """Means and covariances of beliefs, of the whole rows or of one component of each.
 
-    Parameters
-    ----------
-    beliefs : Beliefs of n rows
-    component : int, optional
-        Component of each row; without it the overall moments of the mixture.
-    centre : ndarray of shape (n_features,), optional
-        Subtracted from the means, where only differences matter and digits are to be saved.
-    root : ndarray of shape (n_features, n_features), optional
-        The map ``x -> root x`` under which the rows are seen.
-    columns : ndarray of int, optional
-        Columns of :meth:`packed` and :meth:`packed_outer`; the covariances are
-        zero elsewhere.
-    coordinatewise : bool
-        Whether the columns are taken as independent: covariances cut to their diagonals.
-
-    Attributes
-    ----------
-    means : ndarray of shape (n, n_features)
-        Centred and mapped.
-    points : ndarray of shape (n, n_features)
-        As they are.
-    tile_rows : int
-        Rows to take at a time for a bounded workspace.
+    ``centre`` is subtracted from the means, where only differences matter and digits are to be
+    saved, and ``root`` is the map ``x -> root x`` under which the rows are seen: ``points`` are the
+    means as they are, ``means`` centred and mapped. The covariances are zero outside ``columns``,
+    and cut to their diagonals if ``coordinatewise``. ``tile_rows`` bounds the workspace.
     """
 
     def __init__(
@@ -193,8 +174,7 @@ def inner_product_variance(
 ) -> FloatArray:
     """Return ``var(x'y)`` of some rows of ``P`` against some of ``Q``, drawn independently.
 
-    Both must have the same ``columns``, and ``coordinatewise`` alike, in which case the result is
-    the sum of the variances of the ``x_j y_j``.
+    ``coordinatewise`` it is the sum of the variances of the ``x_j y_j``.
     """
     A, row_of = P.packed(rows)
     B, column_of = Q.packed(columns)

@@ -35,33 +35,19 @@ _ROUNDING = 1e-6
 
 # Categories that differ are then as good as orthogonal, and logarithms stay finite.
 _LARGEST_WEIGHT = 300.0
-# Up to so many categories a table over pairs of them is looked up; rows are compared beyond.
-_MOST_LOOKED_UP = 64
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryFactor:
-    """The similarity of the categories of two sets of rows, by pair of components.
+    """The similarity of the categories of two sets of rows, by pair of components."""
 
-    Attributes
-    ----------
-    tables : sequence of (FloatArray, FloatArray)
-        For each column the probabilities of both sides, (n_components, n_categories).
-    left, right : ndarray of int, shape (n, n_columns) and (m, n_columns)
-        Codes of categories, -1 where missing.
-    weights : ndarray of shape (n_columns,)
-    similarities : tuple of (ndarray of shape (n_categories, n_categories) or None)
-        One per column; None where different categories have nothing in common.
-    derived : int, default=-1
-        A column whose factor is replaced by minus its derivative; none by default.
-    """
-
+    #: For each column the probabilities of both sides, (n_components, n_categories).
     tables: tuple[tuple[FloatArray, FloatArray], ...]
-    left: IntArray
-    right: IntArray
-    weights: FloatArray
+    left: IntArray  # (n, n_columns) codes of categories, -1 where missing
+    right: IntArray  # (m, n_columns)
+    weights: FloatArray  # (n_columns,)
     similarities: Similarities
-    derived: int = -1
+    derived: int = -1  # a column whose factor is replaced by minus its derivative
 
     @classmethod
     def of(
@@ -90,21 +76,15 @@ class CategoryFactor:
     ) -> FloatArray:
         """Return the logarithms for components ``a`` and ``b``, of some rows and columns.
 
-        Each column has one small table over what the two rows can hold (a category, or nothing);
-        looking it up for all columns and pairs is one product of matrices.
+        Each column has one table over what the rows hold (a category, or nothing), looked up.
         """
         left, right = self.left[rows], self.right[columns]
         logs = np.zeros((len(left), len(right)))
-        spread, states = [], []
         for j, (codes, others) in enumerate(zip(left.T, right.T, strict=True)):
-            if self.tables[j][0].shape[1] > _MOST_LOOKED_UP:
-                logs += self._compared(j, a, b, codes, others)
-                continue
-            table = self._log_table(j, a, b)
-            spread.append(table[codes])
-            states.append(np.eye(len(table))[others])
-        if spread:
-            logs += np.hstack(spread) @ np.hstack(states).T
+            ours, row_of = np.unique(codes, return_inverse=True)
+            theirs, column_of = np.unique(others, return_inverse=True)
+            table = self._logs(j, self._agreement(j, a, b, ours, theirs))
+            logs += np.take(table[row_of], column_of, axis=1)
         return np.minimum(logs, 0.0) if self.derived < 0 else logs
 
     def diag(self, a: int, b: int) -> FloatArray:
@@ -120,21 +100,14 @@ class CategoryFactor:
         """Return a factor whose values are minus the derivatives by ``log weight`` of a column."""
         return replace(self, derived=column)
 
-    def _log_table(self, j: int, a: int, b: int) -> FloatArray:
-        """Return log-similarities of what rows can hold in a column; the last is "missing"."""
-        ours, theirs = self.tables[j]
-        certain, S = np.eye(ours.shape[1]), self.similarities[j]
-        left, right = np.vstack([certain, ours[a]]), np.vstack([certain, theirs[b]])
-        return self._logs(j, (left if S is None else left @ S) @ right.T)
-
     def _expected(self, j: int, a: int, b: int) -> float:
         """Return how alike two missing categories of a column are, of components a and b."""
         ours, theirs = self.tables[j]
         S = self.similarities[j]
         return float(ours[a] @ theirs[b] if S is None else ours[a] @ S @ theirs[b])
 
-    def _compared(self, j: int, a: int, b: int, codes: IntArray, others: IntArray) -> FloatArray:
-        """Return the same for all pairs of rows, code by code: for many categories."""
+    def _agreement(self, j: int, a: int, b: int, codes: IntArray, others: IntArray) -> FloatArray:
+        """Return how alike the categories of a column are, for all pairs of some codes."""
         ours, theirs = self.tables[j]
         S = self.similarities[j]
         if S is None:
@@ -146,7 +119,7 @@ class CategoryFactor:
         agree[codes < 0] = mine[others]
         agree[:, others < 0] = other[codes][:, None]
         agree[np.ix_(codes < 0, others < 0)] = self._expected(j, a, b)
-        return self._logs(j, agree)
+        return agree
 
     def _logs(self, j: int, agree: FloatArray) -> FloatArray:
         """Return ``log(exp(-w) + (1 - exp(-w)) agree)``, where the share of agreement is given."""
@@ -184,8 +157,7 @@ class CategoryKernel(Kernel):
 
     Notes
     -----
-    One product of matrices with as many inner columns as there are categories, for each pair of
-    components.
+    One look-up for each column of categories, pair of rows and pair of components.
 
     Examples
     --------
@@ -289,17 +261,7 @@ def resolve_category_weight(
 def ordered_similarity(n_categories: int) -> FloatArray:
     """Return ``1 - |a - b| / (n_categories - 1)`` for categories ``a`` and ``b`` in their order.
 
-    Neighbours are most alike, and the first and the last category have nothing in common. It is
-    the triangular kernel of the ranks, which is positive definite, and the identity for two
-    categories.
-
-    Examples
-    --------
-    >>> from absentia.kernels.category import ordered_similarity
-    >>> ordered_similarity(3)
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0.5],
-           [0. , 0.5, 1. ]])
+    The triangular kernel of the ranks, which is positive definite; the identity for two categories.
     """
     ranks = np.arange(n_categories, dtype=np.float64)
     apart: FloatArray = np.abs(ranks[:, None] - ranks) / max(1, n_categories - 1)
@@ -309,12 +271,7 @@ def ordered_similarity(n_categories: int) -> FloatArray:
 def resolve_similarities(given: object, prior: Prior) -> Similarities | None:
     """Return one matrix, or None, per column of categories; None where no column has one.
 
-    Parameters
-    ----------
-    given : None, "ordered", sequence or mapping
-        For all columns, one entry per column of categories, or entries by the number of the column
-        among them; an entry is None, ``"ordered"`` or a matrix.
-    prior : Prior
+    ``given`` is the parameter ``similarities`` of :class:`CategoryKernel`.
     """
     counts = prior.n_categories
     if given is None or not counts:
@@ -363,7 +320,8 @@ def _resolved(given: object, column: int, n_categories: int) -> FloatArray | Non
             "no training row has is not counted."
         )
     if not (np.isfinite(S).all() and (S >= 0).all() and (S <= 1).all()):
-        raise ValueError(f"{where} must be numbers from 0 to 1, found {_outside(S):.6g}.")
+        wrong = S[~((S >= 0) & (S <= 1))]
+        raise ValueError(f"{where} must be numbers from 0 to 1, found {wrong[0]:.6g}.")
     if not (np.diagonal(S) == 1).all() or not np.array_equal(S, S.T):
         raise ValueError(
             f"{where} must be symmetric, with ones on the diagonal: each category is like itself. "
@@ -377,11 +335,6 @@ def _resolved(given: object, column: int, n_categories: int) -> FloatArray | Non
             "off the diagonal, or use 'ordered'."
         )
     return S
-
-
-def _outside(S: FloatArray) -> float:
-    wrong = S[~((S >= 0) & (S <= 1))]
-    return float(wrong[0])
 
 
 def shares_that_differ(prior: Prior, similarities: Similarities | None) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +31,30 @@ from absentia.parameters import Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray
 
 
+class _OfDistance(Kernel):
+    """Base class of the two kernels, which have widths and a metric."""
+
+    gamma: Any
+    metric: Any
+
+    def resolve(self, prior: Prior) -> Kernel:
+        """Return this kernel with all parameters resolved to numbers."""
+        check_parameters(self)
+        return with_gamma_and_metric(self, prior)
+
+    def _in_kernel_units(
+        self, P: Beliefs, Q: Beliefs | None
+    ) -> tuple[Beliefs, Beliefs | None, float, FloatArray | None]:
+        """Return beliefs in units in which no moment overflows, gamma and the metric's root."""
+        smoothing = Smoothing.of(self.gamma, self.metric, P.n_features)
+        # Fourth powers are taken.
+        P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e70)
+        root = None if smoothing.metric is None else metric_root(smoothing.metric)
+        return P, Q, float(smoothing.gamma), root
+
+
 @declared
-class ExpectedDistanceRBF(Kernel):
+class ExpectedDistanceRBF(_OfDistance):
     """ESD: the Gaussian kernel of the expected squared distance of two rows.
 
     ``exp(-gamma E[z])`` with ``z = |x - y|²`` for independent ``x``, ``y``, and
@@ -77,13 +99,8 @@ class ExpectedDistanceRBF(Kernel):
     metric: str | ArrayLike = field(default="euclidean", kw_only=False)
     diagonal: Diagonal = "same"
 
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with all parameters resolved to numbers."""
-        check_parameters(self)
-        return with_gamma_and_metric(self, prior)
-
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        P, Q, gamma, root = _in_kernel_units(self, P, Q)
+        P, Q, gamma, root = self._in_kernel_units(P, Q)
         x, y = _moments(P, Q, root)
         products = x.means @ y.means.T
         rows, columns = squares_of(x.means), squares_of(y.means)
@@ -102,12 +119,12 @@ class ExpectedDistanceRBF(Kernel):
     def _diag(self, P: Beliefs) -> FloatArray:
         if self.diagonal == "same":
             return np.ones(len(P))
-        P, _, gamma, root = _in_kernel_units(self, P, None)
+        P, _, gamma, root = self._in_kernel_units(P, None)
         return np.exp(-2 * gamma * BeliefMoments(P, root=root).traces())
 
 
 @declared
-class GammaRBF(Kernel):
+class GammaRBF(_OfDistance):
     """EGK: the expected Gaussian kernel, with the squared distance taken as a Gamma variable.
 
     ``E exp(-gamma z) = (beta / (beta + gamma))^alpha`` with ``alpha = E[z]² / var z`` and
@@ -169,13 +186,8 @@ class GammaRBF(Kernel):
     variance: str = "exact"
     diagonal: Diagonal = "same"
 
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with all parameters resolved to numbers."""
-        check_parameters(self)
-        return with_gamma_and_metric(self, prior)
-
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
-        P, Q, gamma, root = _in_kernel_units(self, P, Q)
+        P, Q, gamma, root = self._in_kernel_units(P, Q)
         x, y = self._moments(P, Q, root)
         ours = _Spread.of(x)
         theirs = ours if y is x else _Spread.of(y)
@@ -213,7 +225,7 @@ class GammaRBF(Kernel):
         if self.diagonal == "same":
             return np.ones(len(P))
         # At the mean there is no distance, and var(u'v) = tr(AA).
-        P, _, gamma, root = _in_kernel_units(self, P, None)
+        P, _, gamma, root = self._in_kernel_units(P, None)
         x, _ = self._moments(P, None, root)
         spread = _Spread.of(x)
         x.means = np.zeros_like(x.means)
@@ -283,16 +295,6 @@ def _gamma_transform(mean: FloatArray, variance: FloatArray, gamma: float) -> Fl
     shrink *= mean
     shrink *= -gamma
     return np.exp(shrink, out=shrink)
-
-
-def _in_kernel_units(
-    kernel: ExpectedDistanceRBF | GammaRBF, P: Beliefs, Q: Beliefs | None
-) -> tuple[Beliefs, Beliefs | None, float, FloatArray | None]:
-    """Return the beliefs in units in which no moment overflows, gamma, and the metric's root."""
-    smoothing = Smoothing.of(kernel.gamma, kernel.metric, P.n_features)
-    P, Q, smoothing = in_kernel_units(P, Q, smoothing, farthest=1e70)  # fourth powers are taken
-    root = None if smoothing.metric is None else metric_root(smoothing.metric)
-    return P, Q, float(smoothing.gamma), root
 
 
 def _moments(

@@ -16,7 +16,7 @@ from absentia.kernels.gram.tiles import (
     squares_of,
     symmetrised,
 )
-from absentia.kernels.polynomial import ExpectedLinear, centred_at
+from absentia.kernels.polynomial import ExpectedLinear
 from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
@@ -173,7 +173,7 @@ def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
         prior=prior,
     )
     anything.ensure_valid()
-    kernel = centred_at(kernel, prior.mean())
+    kernel = kernel.centred_at(prior.mean())
     same = _with_diagonal(kernel, "same")._diag(anything)[0]
     variance = float(same - _with_diagonal(kernel, "independent")._diag(anything)[0])
     if variance <= 0 and (not _diagonal_names(kernel) or not prior.covariances.any()):

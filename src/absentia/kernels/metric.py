@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -43,10 +42,6 @@ def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
 
     The Euclidean metric keeps its name.
     """
-    own: Any = kernel
-    if type(own.gamma) is float and isinstance(own.metric, str) and own.metric == "euclidean":
-        GAMMA.check("gamma", own.gamma)  # by name, parameters take longer to find than a row
-        return copy(kernel)
     params = kernel.get_params(deep=False)
     metric = resolve_metric(params["metric"], prior)
     named = "euclidean" if metric is None else metric
@@ -57,7 +52,7 @@ def resolve_gammas(gamma: Widths, prior: Prior, metric: str | ArrayLike) -> floa
     """Return ``gamma`` as a number, or as an array of one number per column.
 
     With one number per column the squared distance is ``sum_j gamma_j (x_j - y_j)^2``, which takes
-    the place of a metric. Parameters are those of :func:`resolve_gamma`.
+    the place of a metric.
     """
     if not isinstance(gamma, np.ndarray | list | tuple):
         return resolve_gamma(gamma, prior, metric)
@@ -78,21 +73,13 @@ def resolve_gammas(gamma: Widths, prior: Prior, metric: str | ArrayLike) -> floa
 
 
 def resolve_gamma(gamma: float | str, prior: Prior, metric: str | ArrayLike) -> float:
-    """Return ``gamma`` as a number.
+    """Return ``gamma`` as a number; ``"auto"`` is one over the number of columns.
 
     ``"scale"`` is one over the trace of ``M S``, where ``S`` is the data's covariance and ``M`` the
     metric: one over the sum of the columns' variances in the Euclidean metric, one over the number
     of columns in that of Mahalanobis. It does not change when a constant is added to a column, as
     distances do not; scikit-learn's ``1 / (n_features * X.var())``, in which the differences
     between the means of the columns count as variance, does. The two agree on standardised columns.
-
-    Parameters
-    ----------
-    gamma : float, "scale" or "auto"
-        ``"auto"`` is one over the number of columns, as in scikit-learn.
-    prior : Prior
-    metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
-        In which the kernel measures distances. There is no default: a width belongs to a metric.
     """
     (GAMMA | words("scale", "auto")).check("gamma", gamma)
     if isinstance(gamma, str) and gamma == "auto":
@@ -107,12 +94,8 @@ def resolve_gamma(gamma: float | str, prior: Prior, metric: str | ArrayLike) -> 
 def resolve_metric(metric: str | ArrayLike, prior: Prior) -> FloatArray | None:
     """Return the matrix ``M`` of the squared distance ``d' M d``, or None where it is ``d'd``.
 
-    Parameters
-    ----------
-    metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
-        ``"mahalanobis"`` is the inverse of the overall covariance of the prior, Appendix D of
-        [Smieja2018]_. An array must be symmetric and positive definite.
-    prior : Prior
+    ``"mahalanobis"`` is the inverse of the overall covariance, Appendix D of [Smieja2018]_. An
+    array must be symmetric and positive definite.
     """
     if isinstance(metric, str):
         if metric == "euclidean":
@@ -163,18 +146,10 @@ def metric_root(metric: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Smoothing:
-    """The RBF as a Gaussian, of covariance ``C0 = inv(2 gamma M)``.
+    """The RBF as a Gaussian, of covariance ``C0 = inv(2 gamma M)``."""
 
-    Attributes
-    ----------
-    gamma : float or ndarray of shape (n_features,)
-        One number per column, ``C0 = diag(1 / (2 gamma))``, in the Euclidean metric only.
-    metric : ndarray of shape (n_features, n_features), or None for the Euclidean metric
-    n_features : int
-    """
-
-    gamma: float | FloatArray
-    metric: FloatArray | None
+    gamma: float | FloatArray  # one number per column in the Euclidean metric only
+    metric: FloatArray | None  # None for the Euclidean metric
     n_features: int
 
     @classmethod
@@ -309,23 +284,17 @@ def widths_from_variance(kernel: Kernel) -> bool:
 
 def gross_columns(X: FloatArray) -> BoolArray:
     """Return in which columns one value makes up the variance, shape (n_features,)."""
-    known = ~np.isnan(X)
-    n_known = known.sum(axis=0)
+    n_known = np.count_nonzero(~np.isnan(X), axis=0)
+    some = X[:, n_known > _FEWEST_VALUES]
+    # In units of the largest value, whose square may be no number.
+    some = some / np.maximum(np.nanmax(np.abs(some), axis=0, initial=0.0), np.finfo(float).tiny)
+    distances = np.abs(np.nan_to_num(some - np.nanmedian(some, axis=0)))
+    largest = distances.max(axis=0, initial=0.0)
+    others = n_known[n_known > _FEWEST_VALUES] - 1
+    varies = np.count_nonzero(distances, axis=0) - 1 >= _SHARE_THAT_VARIES * others
+    rest = np.square(distances / np.maximum(largest, np.finfo(float).tiny)).sum(axis=0) - 1.0
     found = np.zeros(X.shape[1], dtype=bool)
-    # Around the mean of n values, such a value has all of the sum of squares but one in n.
-    some = np.where(known, X, 0.0)
-    largest = np.maximum(np.abs(some).max(axis=0, initial=0.0), np.finfo(float).tiny)
-    some /= largest
-    mean = some.sum(axis=0) / np.maximum(n_known, 1)
-    squares = np.where(known, (some - mean) ** 2, 0.0)
-    share = squares.max(axis=0, initial=0.0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
-    candidates = (n_known > _FEWEST_VALUES) & (share > 1 - 1 / np.maximum(n_known, 1) - 1e-5)
-    for j in np.flatnonzero(candidates):
-        distances = np.abs(some[known[:, j], j] - np.median(some[known[:, j], j]))
-        at = distances.argmax()
-        others = np.delete(distances, at)
-        varies = np.count_nonzero(others) >= _SHARE_THAT_VARIES * len(others)
-        found[j] = varies and (others**2).sum() < _SHARE_OF_OTHERS * distances[at] ** 2
+    found[n_known > _FEWEST_VALUES] = (largest > 0) & varies & (rest < _SHARE_OF_OTHERS)
     return found
 
 
@@ -341,15 +310,8 @@ def cached(
     Support vectors come back at every call. The values of one smoothing are cached, so that a
     search over widths does not pile them up. They live and die with the beliefs, are no part of
     their fields, and are neither copied nor written to files. Two threads may compute the same
-    value at the same time; both get the one stored first.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    smoothing : Smoothing
-    what : hashable
-        Name of the value, with everything else that it depends on.
-    compute : callable
+    value at the same time; both get the one stored first. ``what`` is the name of the value, with
+    everything else that it depends on.
     """
     key = smoothing.key
     own = vars(beliefs)

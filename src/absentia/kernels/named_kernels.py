@@ -40,23 +40,10 @@ KERNELS_OF_SCIKIT_LEARN: dict[str, Callable[..., Kernel]] = {
 def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     """Return the kernel of that name, with its default parameters.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``KERNELS_BY_NAME``; ``"expected_rbf"`` is read as ``"expected-rbf"``. Or
-        scikit-learn's ``"rbf"``, ``"linear"`` or ``"poly"`` (of degree 3 and without constant, as
-        there), for the kernels that equal them on complete rows.
-    gamma : float or "scale", default="scale"
-        For the kernels that have one. The linear kernel ignores it, so that a grid over kernels
-        and gammas can include it.
-
-    Examples
-    --------
-    >>> from absentia.kernels import kernel_named
-    >>> kernel_named("genrbf", gamma=0.5)
-    GenRBF(gamma=0.5)
-    >>> kernel_named("poly", gamma=0.5)
-    ExpectedPolynomial(degree=3, gamma=0.5, coef0=0)
+    A key of ``KERNELS_BY_NAME`` (``"expected_rbf"`` is read as ``"expected-rbf"``), or
+    scikit-learn's ``"rbf"``, ``"linear"`` or ``"poly"`` (of degree 3 and without constant, as
+    there), for the kernels that equal them on complete rows. The linear kernel ignores ``gamma``,
+    so that a grid over kernels and gammas can include it.
     """
     kinds: dict[str, Callable[..., Kernel]] = {**KERNELS_BY_NAME, **KERNELS_OF_SCIKIT_LEARN}
     known = ", ".join(repr(key) for key in kinds)

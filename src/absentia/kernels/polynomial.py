@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.sums import third_cumulants
-from absentia.kernels.base import Diagonal, Kernel, Scaled, Sum, with_params
+from absentia.kernels.base import Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -126,33 +126,13 @@ class ExpectedLinear(Kernel):
         squares: FloatArray = np.einsum("ij,ij->i", means, means)
         return squares + BeliefMoments(P).traces() if self.diagonal == "same" else squares
 
+    def centred_at(self, centre: FloatArray | Literal["auto"]) -> Kernel:
+        """Return this kernel with a centre where it had none."""
+        return with_params(self, centre=centre) if self.centre is None else self
+
     def _means(self, P: Beliefs) -> FloatArray:
         means = P.mean()
         return means if self.centre is None else means - np.asarray(self.centre)
-
-
-def centred_at(kernel: Kernel, centre: FloatArray | Literal["auto"]) -> Kernel:
-    """Return a kernel whose linear terms have a centre where they had none.
-
-    That adds ``g(x) + g(y)`` to the kernel, for some function ``g``, which changes no distance in
-    the kernel's space and no answer of a machine whose coefficients sum to zero. Linear terms are
-    the linear kernel, its multiples and sums of them with others; in a product of kernels a centre
-    would be another change.
-
-    Examples
-    --------
-    >>> from absentia import ExpectedLinear, GenRBF
-    >>> from absentia.kernels.polynomial import centred_at
-    >>> centred_at(2.0 * ExpectedLinear() + GenRBF(0.5), "auto")
-    2 * ExpectedLinear(centre='auto') + GenRBF(gamma=0.5)
-    """
-    if type(kernel) is ExpectedLinear and kernel.centre is None:
-        return with_params(kernel, centre=centre)
-    if type(kernel) is Scaled:
-        return Scaled(kernel.factor, centred_at(kernel.kernel, centre))
-    if type(kernel) is Sum:
-        return Sum(centred_at(kernel.left, centre), centred_at(kernel.right, centre))
-    return kernel
 
 
 @declared

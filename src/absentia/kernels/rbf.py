@@ -57,6 +57,8 @@ class _RBF(Kernel):
         return with_params(resolved, **params)
 
     def _factor(self, P: Beliefs, Q: Beliefs | None) -> CategoryFactor | None:
+        if P.codes is None:
+            return None
         return CategoryFactor.of(P, Q, self.category_weight, self.category_similarities)
 
     def _smoothing(self, P: Beliefs) -> Smoothing:
@@ -238,7 +240,13 @@ class GenRBF(_RBF):
     category_similarities: Any = None
 
     def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
-        return self if _is_resolved(self, P, Q) else super()._resolved_for(P, Q)
+        if P.prior.probabilities or not (Q is None or P.prior.equals(Q.prior)):
+            return super()._resolved_for(P, Q)
+        named = isinstance(self.metric, str) and self.metric == "euclidean"
+        if type(self.gamma) is not float or not named:
+            return super()._resolved_for(P, Q)
+        GAMMA.check("gamma", self.gamma)
+        return self  # nothing is left to resolve, so that a machine's kernel need not be copied
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = self._smoothing(P)
@@ -316,14 +324,3 @@ class GenRBF(_RBF):
         return lambda a, b, rows, columns: (
             factor(a, b, rows, columns) - left[rows, None] - right[columns]
         )
-
-
-def _is_resolved(kernel: _RBF, P: Beliefs, Q: Beliefs | None) -> bool:
-    """Return whether nothing is left to resolve, so that a machine's kernel need not be copied."""
-    if P.prior.probabilities or not (Q is None or P.prior.equals(Q.prior)):
-        return False
-    named = isinstance(kernel.metric, str) and kernel.metric == "euclidean"
-    if type(kernel.gamma) is not float or not named:
-        return False
-    GAMMA.check("gamma", kernel.gamma)
-    return True

@@ -157,19 +157,8 @@ def check_psd(K: FloatArray, kernel: Kernel) -> bool:
 
     Machines call this on the matrix they are about to solve with. A kernel that is positive
     definite by theorem is not checked; for the others a Cholesky factorisation decides, with
-    a tolerance of ``1e-8`` of the trace, and only a matrix that fails pays for its smallest
-    eigenvalue.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    kernel : Kernel
-        The one that made it.
-
-    Returns
-    -------
-    bool
-        False after a :class:`NotPositiveDefiniteWarning`, which names the smallest eigenvalue.
+    a tolerance of ``1e-8`` of the trace, and only a matrix that fails pays for the smallest
+    eigenvalue that a :class:`NotPositiveDefiniteWarning` names.
     """
     if kernel.positive_definite or len(K) == 0:
         return True

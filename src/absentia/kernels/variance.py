@@ -218,14 +218,7 @@ def _rbf_variances(
         log(k2 / k^2) = 1/2 sum log(1 + l^2 / (1 + 2l)) + sum e^2 l / ((1 + l)(1 + 2l))
 
     so that the variance ``k^2 (k2 / k^2 - 1)`` has all its digits however small it is. Mixtures
-    add the variance of the means of their pairs of components.
-
-    Parameters
-    ----------
-    P, Q : Beliefs
-    rows, columns : int arrays of shape (n_pairs,)
-    root : ndarray of shape (n_features, n_features)
-        ``R`` with ``R'R = 2 gamma M``.
+    add the variance of the means of their pairs of components. ``root`` is ``R``.
     """
     out = np.empty(len(rows))
     terms = P.n_components * Q.n_components

@@ -48,7 +48,6 @@ from absentia.kernels.named_kernels import (
     PrecomputedKernel,
     make_kernel,
 )
-from absentia.kernels.polynomial import centred_at
 from absentia.kernels.repair import check_psd
 from absentia.machines.gram_matrices import GramRows, gram_tiles
 from absentia.machines.relevance import draw_relevance, relevance_of
@@ -372,7 +371,7 @@ class KernelMachine(ShowsColumns):
 
     def _settled(self, kernel: Kernel) -> Kernel:
         """Return the kernel as the machine uses it: far from zero, linear ones need a centre."""
-        return centred_at(kernel, "auto") if self._ignores_offsets() else kernel
+        return kernel.centred_at("auto") if self._ignores_offsets() else kernel
 
     def _searches_gamma(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma in ("loo", "loo-ard")

@@ -61,14 +61,7 @@ def _subtract_column(means, columns, j, vector):
 
 @compiled(error_model="numpy")
 def explicit_rows(start, stop, target, rows, columns):
-    """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
-
-    Parameters
-    ----------
-    target : Target
-    rows : ExplicitRows
-    columns : ExplicitColumns
-    """
+    """Fill rows ``start`` to ``stop`` of a Target from ExplicitRows and ExplicitColumns."""
     _, first_column, symmetric, _, _, scaled = target
     column_means, column_constants, run_starts, run_groups, covariances = columns
     m, d = column_means.shape

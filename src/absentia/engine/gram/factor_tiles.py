@@ -61,43 +61,23 @@ def _project(loadings, index, size, scaled, vector, first):
         store8(vector, (first + c + 3) * LANES, t3)
         store8(vector, (first + c + 4) * LANES, t4)
         c += 5
-    while c + 1 < q:
-        t0 = splat8(0.0)
-        t1 = splat8(0.0)
-        for place in range(size):
-            k = index[place]
-            entry = load8(scaled, k * LANES)
-            t0 = multiply_add8(splat8(loadings[k, c]), entry, t0)
-            t1 = multiply_add8(splat8(loadings[k, c + 1]), entry, t1)
-        store8(vector, (first + c) * LANES, t0)
-        store8(vector, (first + c + 1) * LANES, t1)
-        c += 2
-    if c < q:
+    while c < q:
         t0 = splat8(0.0)
         for place in range(size):
             k = index[place]
             t0 = multiply_add8(splat8(loadings[k, c]), load8(scaled, k * LANES), t0)
         store8(vector, (first + c) * LANES, t0)
+        c += 1
 
 
 @compiled(error_model="numpy")
 def factor_tile(target, top, rows, columns, column_constants, overlaps, places, bounds):
     """Fill a tile of a Gram matrix of expected RBFs: a few rows, so that columns stay in the cache.
 
-    Parameters
-    ----------
-    target : Target
-    top : int
-        The first row of the tile.
-    rows : RowPanel
-    columns : ColumnTile
-    column_constants : array of shape (n_groups, LANES), added to the logarithm
-    overlaps : array of shape (n_rows, n_terms, at least n_groups * LANES)
-        Sums over what both miss; the last is twice the part of the logarithm. Not read for a
-        complete row.
-    places : tuple of three int arrays of shape (q, q)
-        Numbers of the ``overlaps`` in the two diagonal blocks and in the block between them.
-    bounds : Bounds, of the rows and columns of the tile
+    ``rows`` is a RowPanel from row ``top`` on, ``columns`` a ColumnTile. ``overlaps`` (n_rows,
+    n_terms, at least n_groups * LANES) are sums over what both miss, the last of them twice the
+    part of the logarithm; not read for a complete row. ``places`` numbers them in the two diagonal
+    blocks and in the block between them.
     """
     out, _, symmetric, accumulate, mirror, scaled = target
     means, constants, missing, n_missing, weights, slopes, loadings, precisions = rows

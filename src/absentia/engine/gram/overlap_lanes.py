@@ -61,17 +61,10 @@ def overlap_sizes(words, group, other_words, other_groups, first, count, sizes):
 def list_overlaps(rows, groups, columns, other_groups, overlaps, padded, lists):
     """Write where the entries of eight pairs of patterns are on the columns that both miss.
 
-    Parameters
-    ----------
-    rows, columns : OverlapSide
-    groups, other_groups : int arrays of eight, the patterns of rows and columns
-    overlaps : int array of eight
-        The number of columns that both miss.
-    padded : int
-        Lists are filled up to this with zeros.
-    lists : flat int array of ``4 * padded`` groups of lanes
-        Becomes where a row of ``F`` begins and the position of the column in each row, and the
-        same of the columns.
+    ``groups`` and ``other_groups`` are the patterns of the pairs, of two OverlapSides, and
+    ``overlaps`` how many columns both miss. ``lists`` has four sections of ``padded`` groups of
+    lanes, filled up with zeros: where a row of ``F`` begins and the position of the column in each
+    row, and the same of the columns.
     """
     words, starts, sizes = rows.words, rows.starts, rows.sizes
     other_words, other_starts, other_sizes = columns.words, columns.starts, columns.sizes
@@ -121,18 +114,10 @@ def list_overlaps(rows, groups, columns, other_groups, overlaps, padded, lists):
 def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, matrix, vector):
     """Put eight overlaps into lanes: entry ``(r, c)`` at group ``c * size + r``, and ``F d``.
 
-    Parameters
-    ----------
-    F : flat array of the matrices
-    products, starts : flat lanes, int array of eight
-        ``F d``, and where the product of each pair begins; its numbers are ``LANES`` apart.
-    lists, first : those of :func:`list_overlaps`, from entry ``first`` on
-    size : int
-    counts : array of eight
-        Number of columns of each overlap; behind them are zeros.
-    diagonal : float
-        Diagonal behind the end: one for ``A``, of which the lower triangle is
-        written, zero for ``B``, of which both are.
+    ``products`` is ``F d``, whose numbers for a pair begin at its entry of ``starts`` and are
+    ``LANES`` apart; ``lists`` are those of :func:`list_overlaps`, from entry ``first`` on. Behind
+    the ``counts`` columns of an overlap are zeros, and ``diagonal``: one for ``A``, of which the
+    lower triangle is written, zero for ``B``, of which both are.
     """
     section = size * LANES
     both = diagonal == 0.0
@@ -170,19 +155,10 @@ def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, mat
 def eliminate(matrix, size, vector, pivots, inverses, panel, least):
     """Factor eight matrices ``M = W inv(D) W'`` in place; return ``v' inv(M) v`` of eight vectors.
 
-    Parameters
-    ----------
-    matrix : flat lanes; group ``c * size + r`` is entry ``(r, c)``
-        The lower triangle is read, in blocks of two by two; becomes ``W``, with zeros above the
-        diagonal inside those blocks.
-    size : int, even
-    vector : flat lanes, ``size`` groups
-        ``v``; becomes ``z`` with ``v' inv(M) v = z' inv(D) z``.
-    pivots, inverses : flat lanes, ``size`` groups
-        Become ``D`` and ``-1 / D``.
-    panel : flat lanes, ``2 * size`` groups of scratch
-    least : float
-        Pivots are raised to this.
+    Group ``c * size + r`` of ``matrix`` is entry ``(r, c)``; ``size`` is even. The lower triangle
+    is read, in blocks of two by two, and becomes ``W``, with zeros above the diagonal inside those
+    blocks; ``vector`` becomes ``z`` with ``v' inv(M) v = z' inv(D) z``, ``pivots`` and ``inverses``
+    become ``D`` and ``-1 / D``. Pivots are raised to ``least``; ``panel`` is scratch.
     """
     one = splat8(1.0)
     zero = splat8(0.0)
@@ -250,15 +226,8 @@ def eliminate(matrix, size, vector, pivots, inverses, panel, least):
 def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
     """Replace ``B`` (``other``, both triangles) by ``D - W'BW``, and ``z`` by ``z - W'b``.
 
-    Parameters
-    ----------
-    factor, pivots : flat lanes, ``W`` and ``D`` of :func:`eliminate`
-    other : flat lanes, ``size ** 2`` groups
-        ``B``, symmetric; on return the lower triangle of ``D - W'BW``, in blocks of two by two.
-    size : int, even
-    product : flat lanes, ``size ** 2`` groups of scratch
-    vector : flat lanes, ``z``
-    right_side : flat lanes, ``-b``
+    ``factor`` and ``pivots`` are ``W`` and ``D`` of :func:`eliminate`; of ``D - W'BW`` the lower
+    triangle is written, in blocks of two by two. ``right_side`` is ``-b``, ``product`` is scratch.
     """
     zero = splat8(0.0)
     step = size * LANES

@@ -28,8 +28,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, sweep
@@ -60,6 +58,7 @@ from absentia.engine.lanes import (
     store8,
     subtract8,
 )
+from absentia.engine.principal import put_submatrix
 
 # The smallest pivot of A, where columns hardly vary beside the RBF. The matrix changes by that.
 _LEAST = 1e-14
@@ -68,19 +67,11 @@ _LOG_2 = math.log(2.0)
 
 
 @compiled(error_model="numpy")
-def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, log_ratios):
-    """Fill the parts of patterns ``order[start:stop]``, of nearly the same size.
+def overlap_parts(start, stop, order, sums, index, sizes, starts, F, log_ratios):
+    """Fill the parts of patterns ``order[start:stop]``, in the order of their sizes.
 
-    Parameters
-    ----------
-    order : int array, patterns in the order of their sizes
-    sums : array of shape (d, d), ``I + G``
-    index, sizes : int arrays of shape (n_groups, d) and (n_groups,)
-        Columns that a pattern misses, ascending, and their number.
-    starts : int array of shape (n_groups,)
-        Where in ``F`` the matrix of a pattern begins.
-    F : flat array, to be filled with the matrices
-    log_ratios : array of shape (n_groups,), to be filled with ``log det(I + E)``
+    ``sums`` is ``I + G``. Pattern ``g`` misses the first ``sizes[g]`` columns of ``index[g]``; its
+    matrix begins at ``F[starts[g]]``, and ``log det(I + E)`` goes to ``log_ratios[g]``.
     """
     if start == stop:
         return
@@ -98,15 +89,7 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
         padded = sizes[order[first + n_lanes - 1]]
         for lane in range(LANES):
             g = order[first + min(lane, n_lanes - 1)]
-            for r in range(padded):
-                row = r * padded * LANES + lane
-                for c in range(r + 1):
-                    matrix[row + c * LANES] = 0.0
-                if r < sizes[g]:
-                    for c in range(r + 1):
-                        matrix[row + c * LANES] = sums[index[g, r], index[g, c]]
-                else:
-                    matrix[row + r * LANES] = 1.0
+            put_submatrix(sums, index[g], sizes[g], padded, lane, matrix)
         sweep(matrix, padded, pivots, determinant)
         for lane in range(LANES):
             g = order[first + min(lane, n_lanes - 1)]
@@ -130,43 +113,11 @@ def overlap_parts_in_lanes(start, stop, order, sums, index, sizes, starts, F, lo
             log_ratios[order[first + lane]] = -(np.log(mantissa) + exponent * _LOG_2)
 
 
-def overlap_parts_one_by_one(
-    start: int,
-    stop: int,
-    order: NDArray[np.intp],
-    sums: NDArray[np.float64],
-    index: NDArray[np.intp],
-    sizes: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    F: NDArray[np.float64],
-    log_ratios: NDArray[np.float64],
-) -> None:
-    """Fill the parts of patterns ``order[start:stop]`` by LAPACK: ``overlap_parts_in_lanes``."""
-    for g in order[start:stop]:
-        size, members = int(sizes[g]), index[g, : sizes[g]]
-        root = dpotrf(sums[members[:, None], members], lower=1, clean=0, overwrite_a=1)[0]
-        lower = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
-        inverse = F[starts[g] : starts[g] + size * size].reshape(size, size)
-        np.add(lower, lower.T, out=inverse)
-        diagonal = np.einsum("ii->i", inverse)
-        diagonal *= 0.5
-        rest = -inverse
-        np.einsum("ii->i", rest)[:] += 1.0
-        log_ratios[g] = -2 * np.log(np.diagonal(dpotrf(rest, lower=1, clean=0)[0])).sum()
-
-
 @compiled(error_model="numpy")
 def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, columns, bounds):
-    """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
+    """Fill rows ``start`` to ``stop`` of a Target from two sides, in the Euclidean metric.
 
-    Parameters
-    ----------
-    target : Target
-    base : float
-        ``2 gamma``; the metric is Euclidean.
-    tile_rows, tile_columns : int, multiples of LANES
-    rows, columns : OverlapSide
-    bounds : Bounds
+    ``base`` is ``2 gamma``; a tile has multiples of LANES rows and columns.
     """
     out, first_column, symmetric, accumulate, mirror, scaled = target
     row_means, row_constants, row_groups = rows.means, rows.constants, rows.groups

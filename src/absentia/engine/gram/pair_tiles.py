@@ -23,6 +23,7 @@ from absentia.engine.elimination import factor, solve
 from absentia.engine.gram.products import (
     TILE,
     over_root_of_determinant,
+    squared_distances,
     times_differences,
     write_tile,
 )
@@ -32,7 +33,7 @@ from absentia.engine.lanes import (
     add8,
     aligned_empty,
     gather8,
-    gather_at8,
+    gather_behind8,
     gather_sum8,
     integer_at,
     load8,
@@ -74,15 +75,7 @@ def uncertain_products(lanes, columns_in_lanes, first, d, differences, products,
 
 @compiled(error_model="numpy")
 def gram_rows(start, stop, target, rows, columns, bounds):
-    """Fill rows ``start`` to ``stop`` of a Gram matrix of expected RBFs.
-
-    Parameters
-    ----------
-    target : Target
-    rows : LaneRows
-    columns : LaneColumns
-    bounds : Bounds
-    """
+    """Fill rows ``start`` to ``stop`` of a Target from LaneRows and LaneColumns."""
     out, first_column, symmetric, accumulate, _, scaled = target
     base, precision = rows.base, columns.precision
     column_means, columns_in_lanes = columns.means, columns.lanes
@@ -99,6 +92,7 @@ def gram_rows(start, stop, target, rows, columns, bounds):
     products = aligned_empty(LANES * d * LANES)
     quadratics = aligned_empty(LANES * LANES)
     differences = aligned_empty(d * LANES)
+    distances = aligned_empty(LANES)
     values = aligned_empty(TILE * LANES)
     counts = np.empty(TILE, dtype=np.bool_)
     base_lanes = splat8(base)
@@ -149,22 +143,8 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                 else:
                     corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     if base > 0.0:
-                        s0 = splat8(0.0)
-                        s1 = splat8(0.0)
-                        own = j * d
-                        k = 0
-                        while k + 1 < d:
-                            d0 = subtract8(load8(means, k * LANES), repeat8(column_means, own + k))
-                            d1 = subtract8(
-                                load8(means, (k + 1) * LANES), repeat8(column_means, own + k + 1)
-                            )
-                            s0 = multiply_add8(d0, d0, s0)
-                            s1 = multiply_add8(d1, d1, s1)
-                            k += 2
-                        if k < d:
-                            d0 = subtract8(load8(means, k * LANES), repeat8(column_means, own + k))
-                            s0 = multiply_add8(d0, d0, s0)
-                        corner = multiply_add8(base_lanes, add8(s0, s1), corner)
+                        squared_distances(column_means, j * d, means, 0, 1, d, distances, 0)
+                        corner = multiply_add8(base_lanes, load8(distances, 0), corner)
                     for r in range(size):
                         feature = integer_at(run_index, at + r)
                         column = repeat8(column_means, j * d + feature)
@@ -213,30 +193,6 @@ def _embedded(lanes, lane, d, stride, matrix):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _add_base(row_means, row, means, at, base, products, images):
-    """Write ``products + base * d`` of eight differences ``d``, and return ``base * d'd``."""
-    d = row_means.shape[1]
-    s0 = splat8(0.0)
-    s1 = splat8(0.0)
-    k = 0
-    while k + 1 < d:
-        d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
-        d1 = subtract8(splat8(row_means[row, k + 1]), load8(means, at + (k + 1) * LANES))
-        p0 = multiply_add8(base, d0, load8(products, k * LANES))
-        p1 = multiply_add8(base, d1, load8(products, (k + 1) * LANES))
-        store8(images, k * LANES, p0)
-        store8(images, (k + 1) * LANES, p1)
-        s0 = multiply_add8(d0, d0, s0)
-        s1 = multiply_add8(d1, d1, s1)
-        k += 2
-    if k < d:
-        d0 = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
-        store8(images, k * LANES, multiply_add8(base, d0, load8(products, k * LANES)))
-        s0 = multiply_add8(d0, d0, s0)
-    return multiply_add8(base, add8(s0, s1), splat8(0.0))
-
-
-@compiled(error_model="numpy", makes_arrays=False)
 def _submatrices(matrix, member_rows, members, start, size, dense):
     """Load the lower triangles of eight principal submatrices of one matrix into lanes."""
     for r in range(size):
@@ -254,19 +210,11 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
     together, in an order that belongs to the columns alone. ``H`` and ``J`` belong to the row, so
     that each lane loads its submatrix entry by entry from *one* matrix, which stays in the
     first-level cache. Lanes with less to factor than others are filled up with rows and columns of
-    the identity, which the matrix has behind its end.
-
-    Parameters
-    ----------
-    out : array of shape (n, m)
-    accumulate, scaled : bool, as in Target
-    rows : LaneRows, conditioned and in the Euclidean metric
-    column_constants : array of shape (m,), added to the logarithm
-    columns : ColumnLanes
-    bounds : Bounds
+    the identity, which the matrix has behind its end. ``rows`` are LaneRows, conditioned and in the
+    Euclidean metric, ``columns`` ColumnLanes.
     """
     order, own_constants, means, sizes, starts, observed, repeats = columns[:7]
-    stride, members, member_rows, member_lanes, precision = columns[7:]
+    stride, members, member_rows, precision = columns[7:]
     row_bounds, column_bounds, negligible = bounds
     row_means, base = rows.means, rows.base
     n, d = row_means.shape
@@ -287,6 +235,7 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
     dense = aligned_empty(most * most * LANES)
     pivots = aligned_empty(d * LANES)
     everything = np.arange(most)
+    lane_numbers = np.arange(LANES)
     values = aligned_empty(LANES)
     base_lanes = splat8(base)
     images[:] = 0.0
@@ -330,11 +279,15 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
                         row_means, row * d, 1, means, at, 1, d,
                         differences, products, 0, 0, True, quadratics, 0,
                     )  # fmt: skip
-                    corner = _add_base(row_means, row, means, at, base_lanes, products, images)
-                    corner = add8(corner, load8(quadratics, 0))
+                    squared_distances(row_means, row * d, means, at, 1, d, values, 0)
+                    corner = multiply_add8(base_lanes, load8(values, 0), load8(quadratics, 0))
+                    for k in range(d):
+                        own = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
+                        own = multiply_add8(base_lanes, own, load8(products, k * LANES))
+                        store8(images, k * LANES, own)
                     part = row_part[lane]
                 for r in range(count):
-                    own = gather_at8(images, member_lanes, start + r * LANES)
+                    own = gather_behind8(images, lane_numbers, members, start + r * LANES)
                     store8(vector, r * LANES, own)
                 quadratic = solve(work, pivots, count, vector, corner)
                 if observed[group]:

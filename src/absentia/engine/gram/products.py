@@ -97,15 +97,8 @@ def exponentials_of_distances(
 
     With ``row_part = row_cap - |z_i|^2 / 2``, and the columns alike, this is the exponential of
     minus half the squared distance plus constants. Where rounding makes a distance negative, the
-    exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``.
-
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-    lanes : the columns, from :func:`in_lanes`
-    column_part, column_cap : arrays of shape (m,)
-    accumulate : bool
-        Add to what is there.
+    exponent is cut to that of distance zero, ``row_cap[i] + column_cap[j]``. The columns come from
+    :func:`in_lanes`; ``accumulate`` adds to what is there.
     """
     n, d = rows.shape
     width = len(column_cap)
@@ -166,23 +159,13 @@ def times_differences(
 ):  # fmt: skip
     """Multiply the matrix ``F`` of one row with its differences ``x`` to groups of others.
 
-    Parameters
-    ----------
-    matrices, start : flat array, int
-        ``F``, of ``size`` rows and columns, from ``matrices[start]`` on.
-    index, own_index, size : int array, int, int
-        The features that ``F`` is about, ``size`` entries from this place on.
-    centres, own, step : array, int, int
-        The row: feature ``k`` at place ``own + k * step``.
-    others, first, n_groups, d : flat lanes, int, int, int
-        The others, so many groups from this place on, of ``d`` features.
-    differences : flat lanes, ``size`` groups of scratch
-    products, place, stride : flat lanes, int, int
-        Group ``r`` from ``place + v * stride`` on becomes ``(F x)[r]`` of group ``v``.
-    scattered : bool
-        Whether the groups of products are numbered by features instead.
-    quadratics, total : array, int
-        Becomes ``x'Fx``, from this place on.
+    - ``F`` has ``size`` rows from ``matrices[start]`` on, and is about ``size`` features that
+      ``index`` lists from ``own_index`` on.
+    - The row has feature ``k`` at ``centres[own + k * step]``; the others are ``n_groups`` lane
+      groups of ``d`` features from ``others[first]`` on.
+    - Group ``r`` of ``products`` from ``place + v * stride`` on becomes ``(F x)[r]`` of group
+      ``v``; ``scattered`` numbers these groups by features instead.
+    - ``quadratics`` becomes ``x'Fx``, from ``total`` on; ``differences`` is scratch.
     """
     for v in range(n_groups):
         for r in range(size):
@@ -272,14 +255,9 @@ def over_root_of_determinant(log_value, determinant, scaled):
 
 @compiled(makes_arrays=False)
 def write_tile(target, values, first, n_rows, left, right):
-    """Write the results of rows ``first`` and following against columns ``left`` to ``right``.
+    """Write the results of ``n_rows`` rows from ``first`` on against columns ``left`` to ``right``.
 
-    Parameters
-    ----------
-    target : Target
-    values : flat lanes, a group to each column of the tile
-    n_rows : int
-        The number of lanes that stand for rows.
+    ``values`` has a group of lanes to each column of the tile.
     """
     out = target.out
     for lane in range(n_rows):

@@ -33,39 +33,24 @@ _LOG_2 = math.log(2.0)
 
 
 class RowLanes(NamedTuple):
-    """Workspace of eight rows; groups of lanes are flat arrays.
+    """Workspace of eight rows; groups of lanes are flat arrays."""
 
-    Attributes
-    ----------
-    means : d groups, relative to the mean of the columns' density
-    matrix, inverse : d * d groups, ``H`` (both triangles) and ``J`` (lower triangle)
-        The inverse is empty where no column is computed on the observed side.
-    shrunk : d groups, ``w = J U a``
-    row_part, observed_part : arrays of LANES doubles
-        Terms of the logarithm that belong to the row, on the missing and on the observed side.
-    masks : bool array of shape (LANES, d), what the rows miss
-    members, sizes : int arrays of shape (LANES, d) and (LANES,), the same as lists
-    blocks : flat array, ``U - base * I`` on what a row misses, from ``lane * d * d`` on
-    log_norm, constant, determinant, scratch, vector, work, any_missing
-        Scratch; ``vector`` of ``d + 1`` groups and ``work`` of ``d * d`` are free between calls.
-    """
-
-    means: Any
-    matrix: Any
-    inverse: Any
-    shrunk: Any
-    row_part: Any
-    observed_part: Any
-    masks: Any
-    members: Any
-    sizes: Any
-    blocks: Any
-    log_norm: Any
+    means: Any  # d groups, relative to the mean of the columns' density
+    matrix: Any  # d * d groups, ``H``, both triangles
+    inverse: Any  # ``J``, lower triangle; empty where no column is on the observed side
+    shrunk: Any  # d groups, ``w = J U a``
+    row_part: Any  # one group, terms of the logarithm that belong to the row, missing side
+    observed_part: Any  # the same, observed side
+    masks: Any  # bool, (LANES, d), what the rows miss
+    members: Any  # int, (LANES, d), the same as a list
+    sizes: Any  # int, (LANES,)
+    blocks: Any  # flat, ``U - base * I`` on what a row misses, from ``lane * d * d`` on
+    log_norm: Any  # this and what follows is scratch
     constant: Any
     determinant: Any
     scratch: Any
-    vector: Any
-    work: Any
+    vector: Any  # d + 1 groups, free between calls
+    work: Any  # d * d groups, free between calls
     any_missing: Any
 
 
@@ -95,24 +80,13 @@ def row_lanes(d, with_observed):
 
 @compiled(error_model="numpy", inline="always")
 def prepare_rows(lanes, rows, precision, first, n_rows, scaled, with_blocks):
-    """Prepare eight rows from ``first`` on; behind ``n_rows`` the last row is repeated.
+    """Fill RowLanes with eight LaneRows from ``first`` on; the last of ``n_rows`` is repeated.
 
-    Parameters
-    ----------
-    lanes : RowLanes, to be filled
-    rows : LaneRows of absentia.kernels.gram.lane_pairs
-    precision : array of shape (d, d), of the columns' density
-    scaled : bool
-    with_blocks : bool
-        Whether the blocks of the missing side are needed.
+    ``precision`` is that of the columns' density; the missing side needs ``with_blocks``.
     """
     means, matrix, masks, index = lanes.means, lanes.matrix, lanes.masks, lanes.members
-    row_means, row_masks, groups, information = (
-        rows.means,
-        rows.masks,
-        rows.groups,
-        rows.information,
-    )
+    row_means, row_masks = rows.means, rows.masks
+    groups, information = rows.groups, rows.information
     d = row_means.shape[1]
     for lane in range(LANES):
         row = first + min(lane, n_rows - 1)

@@ -200,16 +200,8 @@ def _finish_row(totals, sums, count, lane, index, size, mask, block, base, scale
 def width_rows(start, stop, totals, weights, scaled, rows, columns):
     """Add ``sum_j weights[i, j] d k_ij / d log c`` to ``totals[i]``, rows ``start`` to ``stop``.
 
-    Rows and columns are the same rows; a row is paired with the columns up to itself.
-
-    Parameters
-    ----------
-    totals : array of shape (n, d)
-    weights : array of shape (n, n)
-        Weights of the entries on and below the diagonal; those above are never read.
-    scaled : bool, as in Target
-    rows : LaneRows, conditioned and in the Euclidean metric
-    columns : LaneColumns
+    LaneRows, conditioned and in the Euclidean metric, and LaneColumns are the same rows; a row is
+    paired with the columns up to itself, and weights above the diagonal are never read.
     """
     base, precision = rows.base, columns.precision
     column_means, columns_in_lanes = columns.means, columns.lanes

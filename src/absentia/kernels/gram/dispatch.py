@@ -54,22 +54,13 @@ class Pairs:
 
     All statistics are those of the *whole* sets of rows and columns, never of a tile of them, so
     that the bits of an entry do not depend on the tile.
-
-    Attributes
-    ----------
-    rows, columns : Side
-    smoothing : Smoothing
-    frequent : bool
-        Whether the patterns of both are frequent.
-    symmetric : bool
-        Whether rows and columns are the same.
     """
 
     rows: Side
     columns: Side
     smoothing: Smoothing
-    frequent: bool
-    symmetric: bool
+    frequent: bool  # whether the patterns of both are
+    symmetric: bool  # whether rows and columns are the same
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -135,22 +126,14 @@ def _n_missing(side: Side) -> FloatArray:
 
 
 class Path(NamedTuple):
-    """One way to compute pairs of rows.
-
-    Attributes
-    ----------
-    name : str
-    applies : callable
-        Whether it may be used: what it is made for, and how many digits it would lose.
-    cost : callable
-        Estimated time of a pair, in multiply-adds in lanes.
-    fill : callable
-        Fills a region of a matrix.
-    """
+    """One way to compute pairs of rows."""
 
     name: str
+    #: Whether it may be used: what it is made for, and how many digits it would lose.
     applies: Callable[[Pairs], bool]
+    #: Estimated time of a pair, in multiply-adds in lanes.
     cost: Callable[[Pairs], float]
+    #: Fills a region of a matrix.
     fill: Callable[[FloatArray, Side, Side, Smoothing, Region], None]
 
 

@@ -29,23 +29,13 @@ _TILE_COLUMNS = 128
 
 @dataclass(frozen=True, eq=False)
 class _FactorSide:
-    """One component of the beliefs on one side of a matrix: its factors, pattern by pattern.
+    """One component of the beliefs on one side of a matrix: its factors, pattern by pattern."""
 
-    Attributes
-    ----------
-    loadings, noise : ndarray of shape (d, q) and (d,)
-    masks : ndarray of bool, shape (n_groups, d)
-    precisions : ndarray of shape (n_groups, q (q + 1) / 2)
-        ``G + W[L]' inv(C0 + p)[L] W[L]``, packed.
-    log_ratios : ndarray of shape (n_groups,)
-        Term of a row of the group in ``log det V - log det C0 - log det M`` by itself.
-    """
-
-    loadings: FloatArray
-    noise: FloatArray
-    masks: BoolArray
-    precisions: FloatArray
-    log_ratios: FloatArray
+    loadings: FloatArray  # (d, q)
+    noise: FloatArray  # (d,)
+    masks: BoolArray  # (n_groups, d)
+    precisions: FloatArray  # ``G + W[L]' inv(C0 + p)[L] W[L]``, packed
+    log_ratios: FloatArray  # part of a row alone in ``log det V - log det C0 - log det M``
 
     @classmethod
     def of(cls, beliefs: Beliefs, component: int, smoothing: Smoothing) -> _FactorSide:
@@ -76,20 +66,12 @@ class _FactorSide:
 
 @dataclass(frozen=True, eq=False)
 class _Overlaps:
-    """Terms that columns of the table add to a pair where both rows miss them.
+    """Terms that columns of the table add to a pair where both rows miss them."""
 
-    Attributes
-    ----------
-    terms : ndarray of shape (d, n_terms)
-        The last are parts of twice the logarithm.
-    own, other, cross : ndarray of int, shape (q, q)
-        Numbers of the terms in the two diagonal blocks and in the block between them.
-    """
-
-    terms: FloatArray
-    own: IntArray
-    other: IntArray
-    cross: IntArray
+    terms: FloatArray  # (d, n_terms); the last are parts of twice the logarithm
+    own: IntArray  # (q, q), numbers of the terms in the diagonal block of the row
+    other: IntArray  # in that of the column
+    cross: IntArray  # in the block between them
 
     @classmethod
     def of(cls, rows: _FactorSide, columns: _FactorSide, widths: FloatArray) -> _Overlaps:
@@ -112,22 +94,14 @@ class _Overlaps:
 
 
 class ColumnTile(NamedTuple):
-    """Some columns of a matrix, eight to a group of lanes: argument of compiled loops.
-
-    Attributes
-    ----------
-    left, n_columns : int
-    means, masks : ndarray of shape (n_groups, d * LANES), masks as ones and zeros
-    loadings : ndarray of shape (d, p)
-    precisions : ndarray of shape (n_groups, p (p + 1) / 2 * LANES), packed
-    """
+    """Some columns of a matrix, eight to a group of lanes: argument of compiled loops."""
 
     left: int
     n_columns: int
-    means: FloatArray
-    masks: FloatArray
-    loadings: FloatArray
-    precisions: FloatArray
+    means: FloatArray  # (n_groups, d * LANES)
+    masks: FloatArray  # the same, as ones and zeros
+    loadings: FloatArray  # (d, p)
+    precisions: FloatArray  # (n_groups, p (p + 1) / 2 * LANES), packed
 
     @classmethod
     def of(
@@ -152,28 +126,16 @@ class ColumnTile(NamedTuple):
 
 
 class RowPanel(NamedTuple):
-    """Some rows of a matrix: argument of compiled loops.
+    """Some rows of a matrix: argument of compiled loops."""
 
-    Attributes
-    ----------
-    means, constants : ndarray of shape (n, d) and (n,)
-    missed, n_missing : ndarray of int, shape (n, d) and (n,)
-        Columns of the table that a row misses, ascending, and their number.
-    weights, slopes : ndarray of shape (n, d)
-        ``inv(C0 + p)`` of a row by itself, and what is added where a column misses the value too.
-    loadings : ndarray of shape (d, q)
-    precisions : ndarray of shape (n, q, q)
-        ``G_i`` and the row's own part of ``U' inv(D) U``.
-    """
-
-    means: FloatArray
-    constants: FloatArray
-    missed: IntArray
-    n_missing: IntArray
-    weights: FloatArray
-    slopes: FloatArray
-    loadings: FloatArray
-    precisions: FloatArray
+    means: FloatArray  # (n, d)
+    constants: FloatArray  # (n,)
+    missed: IntArray  # (n, d), columns of the table that a row misses, ascending
+    n_missing: IntArray  # (n,)
+    weights: FloatArray  # (n, d), ``inv(C0 + p)`` of a row by itself
+    slopes: FloatArray  # (n, d), added to the weight where a column misses the value too
+    loadings: FloatArray  # (d, q)
+    precisions: FloatArray  # (n, q, q), ``G_i`` and the row's own part of ``U' inv(D) U``
 
     @classmethod
     def of(

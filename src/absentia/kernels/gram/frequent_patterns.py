@@ -39,25 +39,14 @@ _PANEL_ROWS = 128
 
 @dataclass(frozen=True, eq=False)
 class _FrequentSide:
-    """The rows of frequent patterns of one side.
+    """The rows of frequent patterns of one side."""
 
-    Attributes
-    ----------
-    groups : list of (group, start, stop)
-    points, centred : ndarray of shape (n_frequent, d)
-        Means, and means relative to a point that both sides have in common.
-    constants : ndarray of shape (n_frequent,)
-    covariances : ndarray of shape (n_groups, d, d)
-    certain : ndarray of bool, shape (n_groups,)
-        Groups without covariance.
-    """
-
-    groups: list[tuple[int, int, int]]
-    points: FloatArray
-    centred: FloatArray
-    constants: FloatArray
-    covariances: FloatArray
-    certain: BoolArray
+    groups: list[tuple[int, int, int]]  # group, start, stop
+    points: FloatArray  # (n_frequent, d), means
+    centred: FloatArray  # means relative to a point that both sides have in common
+    constants: FloatArray  # (n_frequent,)
+    covariances: FloatArray  # (n_groups, d, d)
+    certain: BoolArray  # (n_groups,), whether without covariance
 
     @classmethod
     def of(cls, side: Side, centre: FloatArray) -> _FrequentSide:
@@ -77,28 +66,15 @@ class _FrequentSide:
 
 
 class _Panel(NamedTuple):
-    """Rows of one group and columns of another, such that ``a'b`` is their product by ``inv(V)``.
+    """Rows of one group and columns of another, whose ``a'b`` is their product by ``inv(V)``."""
 
-    Attributes
-    ----------
-    A, B : ndarray of shape (n, d) and (m, d)
-    lanes : flat ndarray
-        ``B`` in lanes.
-    row_lengths, column_lengths : ndarray of shape (n,) and (m,)
-        Squares in the metric of ``inv(V)``.
-    log_ratio : float
-        ``log det V - log det C0``.
-    metric : flat ndarray or float
-        ``inv(R)`` in lanes; or the number by which ``inv(V)`` is a multiple of the identity.
-    """
-
-    A: FloatArray
-    B: FloatArray
-    lanes: FloatArray
-    row_lengths: FloatArray
-    column_lengths: FloatArray
-    log_ratio: float
-    metric: FloatArray | float
+    A: FloatArray  # (n, d)
+    B: FloatArray  # (m, d)
+    lanes: FloatArray  # ``B`` in lanes
+    row_lengths: FloatArray  # (n,), squares in the metric of ``inv(V)``
+    column_lengths: FloatArray  # (m,)
+    log_ratio: float  # ``log det V - log det C0``
+    metric: FloatArray | float  # ``inv(R)`` in lanes; or the factor of ``inv(V) = factor * I``
 
     @classmethod
     def of_points(cls, A: FloatArray, B: FloatArray, lanes: FloatArray, scale: float) -> _Panel:
@@ -216,9 +192,7 @@ def small_gram(
 ) -> FloatArray | None:
     """Return the matrix of :func:`expected_gram`, or None where it is not for NumPy to compute.
 
-    With ``V = C0 + A + B = R R'`` for each pair of groups, an entry is
-    ``(det C0 / det V)^(1/2) exp(-1/2 |inv(R) (a - b)|^2)``. From covariances and differences, so
-    that rows far from all others keep their digits.
+    From covariances and differences, so that rows far from all others keep their digits.
     """
     columns_of = P if Q is None else Q
     d = smoothing.n_features

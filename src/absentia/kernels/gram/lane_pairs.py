@@ -35,26 +35,15 @@ class LaneRows(NamedTuple):
 
     Copies, writeable and C-contiguous, because a compiled function is compiled once more for arrays
     of another kind, such as read-only ones out of a file.
-
-    Attributes
-    ----------
-    base : float
-        ``2 gamma`` in the Euclidean metric; zero when ``information`` is given.
-    means : ndarray of shape (n, d), relative to the mean of the columns' density
-    constants : ndarray of shape (n,), added to the logarithm
-    groups : ndarray of int, shape (n,), into ``masks`` or ``information``
-    masks : ndarray of bool, shape (n_groups, d)
-    precision : ndarray of shape (d, d), of the rows' own density
-    information : ndarray of shape (n_groups, d, d), or empty
-        ``inv(C0 + S)`` of each group, where the metric or the covariance is a general one.
     """
 
-    base: float
-    means: FloatArray
-    constants: FloatArray
-    groups: IntArray
-    masks: BoolArray
-    precision: FloatArray
+    base: float  # ``2 gamma`` in the Euclidean metric; zero when ``information`` is given
+    means: FloatArray  # (n, d), relative to the mean of the columns' density
+    constants: FloatArray  # (n,), added to the logarithm
+    groups: IntArray  # (n,), into ``masks`` or ``information``
+    masks: BoolArray  # (n_groups, d)
+    precision: FloatArray  # (d, d), of the rows' own density
+    #: ``inv(C0 + S)`` of each group, (n_groups, d, d), for a general metric or covariance.
     information: FloatArray
 
     @classmethod
@@ -75,28 +64,17 @@ class LaneRows(NamedTuple):
 class LaneColumns(NamedTuple):
     """Columns from some place on: argument of compiled loops.
 
-    Attributes
-    ----------
-    means : ndarray of shape (m, d), relative to the mean of their density
-    lanes : flat ndarray, the means in lanes, filled up to whole tiles with zeros
-    constants : ndarray of shape (m,), added to the logarithm
-    run_starts : ndarray of int, shape (n_runs + 1,)
-        Neighbouring columns with one pattern form a run; each run is factored once.
-    members, sizes : ndarray of int, shape (n_runs, d) and (n_runs,)
-        The columns that a run misses (or has), ascending, in its first ``sizes`` entries.
-    observed : ndarray of bool, shape (n_runs,)
-        Whether a run is computed on the observed side.
-    precision : ndarray of shape (d, d)
+    Neighbouring columns with one pattern form a run; each run is factored once.
     """
 
-    means: FloatArray
-    lanes: FloatArray
-    constants: FloatArray
-    run_starts: IntArray
-    members: IntArray
-    sizes: IntArray
-    observed: BoolArray
-    precision: FloatArray
+    means: FloatArray  # (m, d), relative to the mean of their density
+    lanes: FloatArray  # the means in lanes, filled up to whole tiles with zeros
+    constants: FloatArray  # (m,), added to the logarithm
+    run_starts: IntArray  # (n_runs + 1,)
+    members: IntArray  # (n_runs, d), what a run misses (or has), ascending
+    sizes: IntArray  # (n_runs,), how many of the members count
+    observed: BoolArray  # (n_runs,), whether a run is computed on the observed side
+    precision: FloatArray  # (d, d)
 
     @classmethod
     def of(
@@ -203,41 +181,19 @@ def fill_lanes(
 
 
 class ColumnLanes(NamedTuple):
-    """Columns in groups of eight: argument of :func:`~absentia.engine.gram.pair_tiles.few_rows`.
+    """Columns in groups of eight: argument of :func:`~absentia.engine.gram.pair_tiles.few_rows`."""
 
-    Attributes
-    ----------
-    order : ndarray of int, shape (n_groups * LANES,)
-        The column in each lane; minus one in lanes that are left over.
-    constants : ndarray of shape (n_groups * LANES,)
-        Terms of the logarithm that belong to the side of a column.
-    means : flat lanes of ``n_groups * d`` groups, relative to the mean of their density
-    sizes, starts : ndarray of int, shape (n_groups,)
-        The number of values that are factored, and where in ``members`` they are listed.
-    observed : ndarray of bool, shape (n_groups,)
-        Whether the columns are computed on the observed side.
-    repeats : ndarray of bool, shape (n_groups,)
-        Whether all columns have the patterns of the group before, which are factored already.
-    stride : int
-        Columns of the table, and as many more as the smallest lane of any group is filled up by.
-    members, member_rows, member_lanes : flat lanes of int32
-        The columns of the table to factor, ascending; the same times ``stride``; the same times
-        ``LANES`` plus the lane.
-    precision : ndarray of shape (d, d), of the columns' density
-    """
-
-    order: IntArray
-    constants: FloatArray
-    means: FloatArray
-    sizes: IntArray
-    starts: IntArray
-    observed: BoolArray
-    repeats: BoolArray
-    stride: int
-    members: NDArray[np.int32]
-    member_rows: NDArray[np.int32]
-    member_lanes: NDArray[np.int32]
-    precision: FloatArray
+    order: IntArray  # the column in each lane; minus one in lanes that are left over
+    constants: FloatArray  # terms of the logarithm that belong to the side of a column, in lanes
+    means: FloatArray  # flat lanes of ``n_groups * d`` groups, relative to that of their density
+    sizes: IntArray  # (n_groups,), how many values are factored
+    starts: IntArray  # (n_groups,), where in ``members`` they are listed
+    observed: BoolArray  # (n_groups,), whether they are computed on the observed side
+    repeats: BoolArray  # (n_groups,), whether the group before has factored the same patterns
+    stride: int  # columns of the table, and as many more as any lane is filled up by
+    members: NDArray[np.int32]  # the columns of the table to factor, ascending, in lanes
+    member_rows: NDArray[np.int32]  # the same times ``stride``
+    precision: FloatArray  # (d, d), of the columns' density
 
     @classmethod
     def of(cls, columns: LaneColumns) -> ColumnLanes:
@@ -274,7 +230,6 @@ class ColumnLanes(NamedTuple):
             stride=stride,
             members=members.ravel(),
             member_rows=(members * np.int32(stride)).ravel(),
-            member_lanes=(members * np.int32(LANES) + np.arange(LANES, dtype=np.int32)).ravel(),
             precision=columns.precision,
         )
 

@@ -11,15 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from absentia.engine.gram.overlap_tiles import (
-    overlap_parts_in_lanes,
-    overlap_parts_one_by_one,
-    overlap_rows,
-)
+from absentia.engine.gram.overlap_tiles import overlap_parts, overlap_rows
 from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES
-from absentia.engine.principal import MOST_IN_LANES
-from absentia.engine.threads import bounded_slices, row_tiles, run_single_threaded_blas, run_tiles
+from absentia.engine.threads import bounded_slices, row_tiles, run_tiles
 from absentia.kernels.gram.sides import Region, Side
 from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -36,34 +31,18 @@ _BLOCK = 2**23
 
 
 class OverlapSide(NamedTuple):
-    """Rows or columns of one component: argument of compiled loops.
+    """Rows or columns of one component: argument of compiled loops."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (n, d)
-    lanes : flat ndarray, the means of columns in lanes; empty for rows
-    constants : ndarray of shape (n,), added to the logarithm
-    groups : ndarray of int, shape (n,)
-        Number of the group of each row in the following; zero outside some places.
-    F, starts : matrices of the groups one after the other, and where each begins
-    members, sizes : ndarray of int, shape (n_groups, d) and (n_groups,)
-        Columns that a group misses, ascending, in the first ``sizes`` entries.
-    words : ndarray of uint64, shape (n_groups, n_words)
-        The masks as bits.
-    log_ratios : ndarray of shape (n_groups,)
-        ``log det(I + E)``.
-    """
-
-    means: FloatArray
-    lanes: FloatArray
-    constants: FloatArray
-    groups: IntArray
-    F: FloatArray
-    starts: IntArray
-    members: IntArray
-    sizes: IntArray
-    words: NDArray[np.uint64]
-    log_ratios: FloatArray
+    means: FloatArray  # (n, d)
+    lanes: FloatArray  # the means of columns in lanes; empty for rows
+    constants: FloatArray  # (n,), added to the logarithm
+    groups: IntArray  # (n,), of each row in what follows; zero outside some places
+    F: FloatArray  # matrices of the groups one after the other
+    starts: IntArray  # (n_groups,), where each begins
+    members: IntArray  # (n_groups, d), what a group misses, ascending
+    sizes: IntArray  # (n_groups,), how many of the members count
+    words: NDArray[np.uint64]  # (n_groups, n_words), the masks as bits
+    log_ratios: FloatArray  # (n_groups,), ``log det(I + E)``
 
     @classmethod
     def of(cls, side: Side, begin: int, end: int, base: float, threads: int) -> OverlapSide:
@@ -86,13 +65,8 @@ class OverlapSide(NamedTuple):
         bits[:, :d] = masks
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
         order = np.argsort(sizes, kind="stable")
-        n_small = int(np.searchsorted(sizes[order], MOST_IN_LANES, side="right"))
-        n_tiles = 4 * threads if threads > 1 else 1
-        arguments = order, sums, index, sizes, starts, F, log_ratios
-        small = row_tiles(0, n_small, n_tiles, LANES)
-        run_tiles(overlap_parts_in_lanes, small, threads, *arguments)
-        large = [(*tile, *arguments) for tile in row_tiles(n_small, n_groups, n_tiles, 1)]
-        run_single_threaded_blas(overlap_parts_one_by_one, large, threads)
+        tiles = row_tiles(0, n_groups, 4 * threads if threads > 1 else 1, LANES)
+        run_tiles(overlap_parts, tiles, threads, order, sums, index, sizes, starts, F, log_ratios)
         nothing = np.empty(0)
         means = np.empty((0, d))
         return cls(means, nothing, nothing, groups, F, starts, index, sizes, words, log_ratios)

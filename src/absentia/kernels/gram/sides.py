@@ -34,23 +34,12 @@ class Ordering:
     """Rows in the order of computation: frequent patterns first, the rest behind them.
 
     A pattern is frequent in a tile where it is so in the whole.
-
-    Attributes
-    ----------
-    rows : ndarray of int, shape (n,)
-        Row ``rows[a]`` of the beliefs is computed at place ``a``.
-    groups : ndarray of int, shape (n,)
-        The covariance group at each place.
-    frequent : list of (group, start, stop)
-        The frequent patterns and the places of their rows, the first ``n_frequent`` of all.
-    identity : bool
-        Whether the order is that of the beliefs, so that nothing has to be moved back.
     """
 
-    rows: IntArray
-    groups: IntArray
-    frequent: list[tuple[int, int, int]]
-    identity: bool
+    rows: IntArray  # (n,): row ``rows[a]`` of the beliefs is computed at place ``a``
+    groups: IntArray  # (n,), the covariance group at each place
+    frequent: list[tuple[int, int, int]]  # group, start and stop of the first places
+    identity: bool  # whether the order is that of the beliefs, so that nothing is moved back
 
     @property
     def n_frequent(self) -> int:
@@ -119,19 +108,12 @@ class Bounds(NamedTuple):
 
 
 class SideValues(NamedTuple):
-    """The numbers of a side, which can be cached with its beliefs.
+    """The numbers of a side, which can be cached with its beliefs."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (n, n_features)
-    constants : ndarray of shape (n,)
-        Added to the logarithm of every entry of the row or column: weights and normalisation.
-    bounds : ndarray of shape (n,)
-        The exponentials of the constants; without these an expected kernel is at most one.
-    """
-
-    means: FloatArray
+    means: FloatArray  # (n, n_features)
+    #: (n,), added to the logarithm of every entry of a row or column: weights, normalisation.
     constants: FloatArray
+    #: (n,), the exponentials of the constants: an expected kernel is at most one without them.
     bounds: FloatArray
 
 
@@ -203,10 +185,7 @@ class Side:
         return mean
 
     def covariances(self, groups: IntArray, n_together: int | None = None) -> FloatArray:
-        """Return the covariances of some groups, shape (n_groups, d, d).
-
-        ``n_together`` is the number of groups computed together in the whole: all by default.
-        """
+        """Return (n_groups, d, d) covariances; ``n_together`` groups are computed at once."""
         if n_together is None:
             n_together = self.beliefs.whole.covariances.n_groups
         return self.beliefs.covariances.dense(groups, n_together)[:, self.component]
@@ -224,19 +203,10 @@ def threads_that_pay(most: int, n_pairs: int) -> int:
 
 
 class Target(NamedTuple):
-    """Argument of compiled loops: the matrix to fill, and how.
+    """Argument of compiled loops: the matrix to fill, and how (as in :class:`Region`)."""
 
-    Attributes
-    ----------
-    out : ndarray of shape (n, m)
-    first_column : int
-        Where in ``out`` the columns begin.
-    symmetric, accumulate, mirror, scaled : bool
-        As in :class:`Region`.
-    """
-
-    out: FloatArray
-    first_column: int
+    out: FloatArray  # (n, m)
+    first_column: int  # where in ``out`` the columns begin
     symmetric: bool
     accumulate: bool
     mirror: bool
@@ -248,30 +218,17 @@ class Region:
     """Rows of one component from ``first_row`` to ``last_row``, against columns of one component.
 
     In the order of computation. The columns are those from ``first_column`` to ``n_columns``.
-
-    Attributes
-    ----------
-    symmetric : bool
-        Rows and columns are the same; fill only columns up to the row.
-    accumulate : bool
-        Add to the matrix instead of writing it (further components of a mixture).
-    mirror : bool
-        Copy what is filled to above the diagonal (the last component of a symmetric matrix).
-    scaled : bool
-        Divide by the root of the determinant; without it, the unscaled form of [Anderson2011]_.
-    n_threads : int
-        Threads at most.
     """
 
     first_row: int
     last_row: int
     first_column: int
     n_columns: int
-    symmetric: bool
-    accumulate: bool
-    mirror: bool
-    scaled: bool
-    n_threads: int
+    symmetric: bool  # rows and columns are the same; fill only columns up to the row
+    accumulate: bool  # add to the matrix (further components of a mixture)
+    mirror: bool  # copy to above the diagonal (the last component of a symmetric matrix)
+    scaled: bool  # divide by the root of the determinant; else the form of [Anderson2011]_
+    n_threads: int  # at most
 
     @property
     def is_empty(self) -> bool:

@@ -197,17 +197,10 @@ def cancelled_pairs(
 ) -> tuple[IntArray, IntArray]:
     """Return rows and columns of the pairs whose distance must be taken from their difference.
 
-    Parameters
-    ----------
-    products : ndarray of shape (n, m)
-        ``a'b``.
-    row_squares, column_squares : ndarrays of shape (n,) and (m,)
-        ``|a|^2`` and ``|b|^2``.
-    scale : float
-        The kernel is ``exp(-scale |a - b|^2 / 2)``.
-    close : float
-        Pairs count whose squared distance may be less than this share of the squared lengths,
-        too; the default is the rounding error, for kernels that vanish with the distance.
+    ``products`` is ``a'b``, (n, m), the squares are ``|a|^2`` and ``|b|^2``, and the kernel is
+    ``exp(-scale |a - b|^2 / 2)``. Pairs whose squared distance may be less than the share ``close``
+    of the squared lengths count too; the default is the rounding error, for kernels that vanish
+    with the distance.
     """
     rows, columns = far_points(row_squares * scale), far_points(column_squares * scale)
     if not len(rows) or not len(columns):

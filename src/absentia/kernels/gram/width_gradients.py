@@ -50,24 +50,9 @@ def width_gradient(
 ) -> FloatArray:
     """Return ``sum_ij weights[i, j] d k_ij / d log c`` for the rows of ``P`` against each other.
 
-    Parameters
-    ----------
-    P : Beliefs of n rows
-    smoothing : Smoothing
-        In the Euclidean metric, with one width or one per column.
-    weights : ndarray of shape (n, n)
-    log_norms : ndarray of shape (n,), optional
-        Subtracted from the logarithm of the kernel in rows and columns. What *they* change by is
-        the caller's to add (:func:`self_width_gradient`).
-    scaled : bool, default=True
-        Whether the kernel has its determinants.
-    log_factor : callable, optional
-        As in :func:`~absentia.kernels.gram.expected.expected_gram`.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
+    In the Euclidean metric, with one width or one per column, shape (n_features,). Arguments are
+    those of :func:`~absentia.kernels.gram.expected.expected_gram`; the change of ``log_norms`` is
+    the caller's to add (:func:`self_width_gradient`).
     """
     if smoothing.metric is not None:
         raise ValueError("Widths of columns belong to the Euclidean metric.")
