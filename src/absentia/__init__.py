@@ -73,9 +73,11 @@ if TYPE_CHECKING:
     from absentia.predictions import (
         ConformalClassifier,
         ConformalRegressor,
+        Explanation,
         MarginalClassifier,
         MarginalRegressor,
         Uncertainty,
+        explain,
         predict_uncertainty,
     )
     from absentia.recipe.comparison import Comparison, compare
@@ -104,6 +106,7 @@ __all__ = [
     "ExpectedLinear",
     "ExpectedPolynomial",
     "ExpectedRBF",
+    "Explanation",
     "FourierFeatures",
     "GammaRBF",
     "GaussianDensity",
@@ -155,6 +158,7 @@ __all__ = [
     "column_worth",
     "compare",
     "describe_missingness",
+    "explain",
     "gram_blocks",
     "held_out_worth",
     "kernel_variance",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from absentia.cli.model_commands import ask, predict, train
+from absentia.cli.model_commands import ask, explain, predict, train
 from absentia.cli.terminal import (
     CategoriesOption,
     DatesOption,
@@ -91,7 +91,7 @@ def describe(
         say(f"Page written to {html}.")
 
 
-for command in (train, predict, ask):
+for command in (train, predict, ask, explain):
     app.command()(command)
 
 

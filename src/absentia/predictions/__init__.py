@@ -4,15 +4,19 @@ from absentia.machines.uncertainty import Uncertainty
 from absentia.predictions.answers import predict_uncertainty
 from absentia.predictions.calibration import PredictionIntervals, PredictionSets
 from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
+from absentia.predictions.explanations import Explanation
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.predictions.shapley import explain
 
 __all__ = [
     "ConformalClassifier",
     "ConformalRegressor",
+    "Explanation",
     "MarginalClassifier",
     "MarginalRegressor",
     "PredictionIntervals",
     "PredictionSets",
     "Uncertainty",
+    "explain",
     "predict_uncertainty",
 ]

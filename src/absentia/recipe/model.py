@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +27,9 @@ from absentia.machines.uncertainty import Uncertainty, entropy
 from absentia.predictions import (
     ConformalClassifier,
     ConformalRegressor,
+    Explanation,
     PredictionSets,
+    explain,
     predict_uncertainty,
 )
 from absentia.tables import FloatArray, Table
@@ -180,6 +182,18 @@ class TableModel:
             # A row whose prediction is certain has nothing to gain.
             gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
         return rank_source_columns(gains, list(self.encoder.source_columns()), costs)
+
+    def explanation(self, rows: FloatArray | Table) -> Explanation:
+        """Return the values of the raw columns of each row, in the units of the target."""
+        groups: dict[str, list[int]] = {}
+        for place, name in enumerate(self.encoder.source_columns()):
+            groups.setdefault(str(name), []).append(place)
+        found = explain(self.machine, rows, groups=groups)
+        if self.classes is not None:
+            return found
+        base, prediction = (self._shift + self._scale * e for e in (found.base, found.prediction))
+        values, errors = self._scale * found.values, self._scale * found.errors
+        return replace(found, values=values, errors=errors, base=base, prediction=prediction)
 
     def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
         """Return a model that holds rows it was not trained on, for intervals and label sets."""
