@@ -246,3 +246,18 @@ def test_costs_may_have_decimal_commas():
     assert costs_from(frame, "t") == {"x": 2.5, "y": 1200.0, "z": 3.0}
     with pytest.raises(ValueError, match="gives 'much' as the cost of 'z'; expected a number"):
         costs_from(frame.assign(cost=["2,5", "1", "much"]), "t")
+
+
+@pytest.mark.parametrize("name", ["price", "outcome", "price-automatic"])
+def test_explanations_add_up_from_the_base_to_the_prediction(folder, capsys, name):
+    new = folder / "new.csv"
+    code, out, _ = run(capsys, "explain", folder / name, new, "--top", 9, "-o", "-")
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out))
+    rows = found.groupby("row")
+    assert 2 not in rows.groups  # nothing is known about it
+    total = rows["base"].first() + rows["value"].sum()
+    np.testing.assert_allclose(total, rows["prediction"].first(), rtol=1e-6)
+    assert set(found["column"]) == {"dose", "ward", "other\x1b[31m"}
+    assert ("class" in found) == (name == "outcome")
+    assert rows["value"].apply(lambda values: values.abs().is_monotonic_decreasing).all()

@@ -287,62 +287,39 @@ def ask(
         left = np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0)
         found.insert(2, "doubt", now)
         found.insert(3, "doubt_after", now * np.sqrt(left))
-    if output is not None:
-        write_table(found, output)
-    elif len(found):
-        text = found.to_string(index=False, float_format=lambda value: f"{value:.4g}")
-        print(printable(text, lines=True))
+    _show(found, output)
     complete = len(frame) - found["row"].nunique()
     if complete:
         say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
 
 
+def _show(found: pd.DataFrame, output: str | None) -> None:
+    """Write a table to a file, or print it."""
+    if output is not None:
+        write_table(found, output)
+    elif len(found):
+        text = found.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+        print(printable(text, lines=True))
+
+
 def explain(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File from `absentia train`.")],
+    model: ModelArgument,
     file: FileArgument,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 5,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="CSV, TSV or Parquet; printed by default."
-        ),
-    ] = None,
+    output: OutputOption = None,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say which columns made the prediction of each row.
 
     Prints the observed columns of each row by the size of their values, which add up from the base
-    (the prediction for a row of which nothing is known) to the prediction: of the quantity, or of
-    the probability of the likeliest class.
+    (the prediction for a row of which nothing is known) to the prediction: the quantity, or the
+    probability of the second of two classes and of the likeliest of several.
     """
-    import pandas as pd
-
-    from absentia.cli.files import check_output, write_table
-
     if output not in (None, "-"):
         check_output(str(output), inputs=[file, model], force=force)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
-    found = fitted.explanation(fitted.rows(frame))
-    entries = []
-    for row in range(len(found)):
-        values, ends = found.values[row], (found.prediction[row], found.base[row])
-        label = ", ".join(found.outputs)
-        if values.ndim > 1:  # several classes
-            likeliest = int(np.argmax(ends[0]))
-            values, label = values[:, likeliest], found.outputs[likeliest]
-            ends = ends[0][likeliest], ends[1][likeliest]
-        best = np.argsort(-np.abs(values), kind="stable")[:top]
-        known = (j for j in best if found.observed[row, j])
-        entries += [(row + 1, label, *ends, found.columns[j], values[j]) for j in known]
-    names = ["row", "class", "prediction", "base", "column", "value"]
-    table = pd.DataFrame(entries, columns=names)
-    table = table if found.outputs else table.drop(columns="class")
-    if output is not None:
-        write_table(table, output)
-    elif len(table):
-        text = table.to_string(index=False, float_format=lambda value: f"{value:.4g}")
-        print(printable(text, lines=True))
+    _show(fitted.explanation(fitted.rows(frame)).ranked(top), output)
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:

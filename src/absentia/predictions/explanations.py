@@ -95,9 +95,7 @@ class Explanation:
         if len(self) == 1 and self.values.ndim == 2:
             order = _largest(np.abs(self.values[0]), 5)
             parts = [f"({self.columns[j]} {self.values[0, j]:+.3g})" for j in order]
-            if len(order) < np.count_nonzero(self.values):
-                rest = self.values[0].sum() - self.values[0, order].sum()
-                parts.append(f"(others {rest:+.3g})")
+            parts += ["..."] if len(order) < np.count_nonzero(self.values) else []
             total = f"{self.prediction[0]:.3g} = {self.base[0]:.3g} {' '.join(parts)}"
             return f"Explanation of 1 row, {what}: {total}"
         parts = [
@@ -136,6 +134,28 @@ class Explanation:
         if self.errors.any():
             data |= {f"error_{name}": self.errors[:, j] for j, name in enumerate(self.columns)}
         return pd.DataFrame(data)
+
+    def ranked(self, top: int = 5) -> pd.DataFrame:
+        """Return the observed columns with the largest values, as a pandas frame.
+
+        Columns ``row`` (counted from 1), ``class`` where there are classes, ``prediction``,
+        ``base``, ``column`` and ``value``. Of several outputs the largest prediction counts.
+        """
+        import pandas as pd
+
+        COUNT.check("top", top)
+        entries = []
+        for row in range(len(self)):
+            at = int(np.argmax(self.prediction[row]))  # 0 for a single output
+            values = self.values[row].reshape(len(self.columns), -1)[:, at]
+            ends = (float(np.ravel(part[row])[at]) for part in (self.prediction, self.base))
+            line = (row + 1, self.outputs[at] if self.outputs else "", *ends)
+            known = np.flatnonzero(self.observed[row])
+            best = known[np.argsort(-np.abs(values[known]), kind="stable")][:top]
+            entries += [(*line, self.columns[j], values[j]) for j in best]
+        names = ["row", "class", "prediction", "base", "column", "value"]
+        found = pd.DataFrame(entries, columns=names)
+        return found if self.outputs else found.drop(columns="class")
 
     def to_shap(self) -> Any:
         """Return a ``shap.Explanation``, for the plots of shap, which must be installed."""
@@ -228,7 +248,7 @@ def draw_row(axes: Axes, found: Explanation, row: int, max_columns: int) -> None
 
 def _named_cell(found: Explanation, row: int, column: int) -> str:
     cell = found.data[row, column]
-    if cell is None:
+    if cell is None or cell != cell:  # a group, or a limit
         return found.columns[column]
     text = f"{cell:.4g}" if isinstance(cell, float) else str(cell)[:20]
     return f"{found.columns[column]} = {text}"

@@ -63,6 +63,7 @@ def explain(
     y: ArrayLike | None = None,
     output: str = "auto",
     method: str = "auto",
+    by: str = "columns",
     groups: Mapping[str, Sequence[Any]] | None = None,
     density: DensityEstimator | None = None,
     n_draws: int = 64,
@@ -103,8 +104,11 @@ def explain(
     method : {"auto", "exact", "permutations"}, default="auto"
         Enumerate all coalitions of a row, or sample orders of its columns. By default rows of up to
         ``log2(max_coalitions)`` observed columns are enumerated.
+    by : {"columns", "groups"}, default="columns"
+        Whether each column has a value of its own; ``"groups"`` where groups are given.
     groups : dict of str to list, optional
-        Names or numbers of columns that are one column together, by the name of the group.
+        Names or numbers of columns that have one value together, by the name of the group. Other
+        columns keep their own.
     density : fitted density, optional
         What missing values could be; needed for models that have none of their own.
     n_draws : int, default=64
@@ -128,6 +132,9 @@ def explain(
     """
     _OUTPUTS.check("output", output)
     _METHODS.check("method", method)
+    words("columns", "groups").check("by", by)
+    if by == "groups" and not groups:
+        raise ValueError("by='groups' needs groups: a dict of names to lists of columns.")
     DRAWS.check("n_draws", n_draws)
     COUNT.check("max_coalitions", max_coalitions)
     POSITIVE.check("tolerance", tolerance)
@@ -139,9 +146,8 @@ def explain(
     game = _Game.of(model, X, output, density, **draws)
     solved = _Solved(game, _players(game.table, groups), None if y is None else game.targets(y))
     counts = solved.players.observed.sum(axis=1)
-    enumerated = counts <= np.log2(max_coalitions)
-    if method != "auto":
-        enumerated = (counts <= 2) | (method == "exact")
+    most = {"auto": np.log2(max_coalitions), "exact": np.inf, "permutations": 0}[method]
+    enumerated = counts <= max(2, most)
     if counts[enumerated].max(initial=0) > _MOST_ENUMERATED:
         raise ValueError(
             f"Row {counts.argmax()} has {counts.max()} observed columns, too many to enumerate "

@@ -191,9 +191,13 @@ class TableModel:
         found = explain(self.machine, rows, groups=groups)
         if self.classes is not None:
             return found
-        base, prediction = (self._shift + self._scale * e for e in (found.base, found.prediction))
-        values, errors = self._scale * found.values, self._scale * found.errors
-        return replace(found, values=values, errors=errors, base=base, prediction=prediction)
+        return replace(
+            found,
+            values=self._scale * found.values,
+            errors=self._scale * found.errors,
+            base=self._in_units(found.base),
+            prediction=self._in_units(found.prediction),
+        )
 
     def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
         """Return a model that holds rows it was not trained on, for intervals and label sets."""
