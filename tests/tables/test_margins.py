@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.tables import Table
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 
 
 @pytest.mark.parametrize("weights", [None, np.full(37, 0.3)])

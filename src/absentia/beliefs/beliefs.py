@@ -32,7 +32,7 @@ from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, RowIndex
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.stored import Stored, assume_valid, frozen
 
 if TYPE_CHECKING:

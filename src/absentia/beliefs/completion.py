@@ -29,7 +29,8 @@ def completed(beliefs: Beliefs, values: FloatArray) -> FloatArray:
     for j, curve in enumerate(beliefs.margins.curves):
         rows = np.flatnonzero(np.isnan(values[:, j]))
         weights, means, deviations = marginals(beliefs, rows, j)
-        filled[rows, j] = (weights * curve.expected_values(means, deviations)).sum(axis=1)
+        expected = (weights * curve.expected_values(means, deviations)).sum(axis=1)
+        filled[rows, j] = curve.to_support(expected)
     return filled
 
 

@@ -17,7 +17,7 @@ from absentia.beliefs.covariances import (
 from absentia.beliefs.prior import Prior, check_codes
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, RowIndex
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.stored import assume_valid, frozen
 
 if TYPE_CHECKING:

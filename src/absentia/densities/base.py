@@ -37,7 +37,7 @@ from absentia.tables import (
     table_as,
 )
 from absentia.tables.column_plan import ShowsColumns
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.reading import is_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.stored import assume_valid

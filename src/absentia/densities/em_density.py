@@ -15,6 +15,7 @@ from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import (
     TrainingRows,
+    fit_margins,
     margins_of,
     scored_rows,
     warn_not_converged,
@@ -34,7 +35,7 @@ from absentia.parameters import (
 )
 from absentia.progress import shows_progress
 from absentia.tables import Learned, Table, TableLike, set_fitted
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.streams import Stream
 
 
@@ -52,7 +53,7 @@ class EMDensity(Density):
         ),
         "tol": NOT_NEGATIVE,
         "max_iter": COUNT,
-        "margins": words("normal-scores", None),
+        "margins": words("auto", "normal-scores", None),
         "n_jobs": THREADS,
         "verbose": FLAG,
     }
@@ -67,7 +68,7 @@ class EMDensity(Density):
     max_iter: int = 500
     tol: float = 1e-5
     accelerate: bool = True
-    margins: Literal["normal-scores"] | None = None
+    margins: Literal["auto", "normal-scores"] | None = None
     verbose: bool = False
 
     @abstractmethod
@@ -123,7 +124,8 @@ class EMDensity(Density):
         self, rows: Table | Stream, sample_weight: ArrayLike | None
     ) -> tuple[TrainingRows | StreamedRows, Margins | None, Learned]:
         """Return training rows in standard units, their margins, and further fitted attributes."""
-        scored, margins, stretch = scored_rows(rows, self.margins, sample_weight)
+        margins = fit_margins(rows, self.margins, sample_weight)
+        scored, stretch = scored_rows(rows, margins, sample_weight)
         training: TrainingRows | StreamedRows
         if isinstance(scored, Stream):
             training = StreamedRows.of(scored, log_jacobian=stretch)

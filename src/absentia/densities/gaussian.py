@@ -54,12 +54,16 @@ class GaussianDensity(EMDensity):
         times this in units of what the covariance leaves of a column given the others.
     accelerate : bool, default=True
         Whether to extrapolate the steps of EM. The optimum is the same.
-    margins : "normal-scores" or None, default=None
-        "normal-scores" fits the density to normal scores of the columns, by their ranks, as
-        :class:`NormalScores` makes them: a Gaussian copula, for skewed columns and heavy tails.
-        Columns with fewer than ten different values are brought to mean zero and deviation one
-        instead. Beliefs, and hence kernels, compare scores; values come back by the inverse curve
-        in :meth:`impute`, :meth:`draw`, :meth:`quantiles` and :meth:`sample`.
+    margins : "auto", "normal-scores" or None, default=None
+        "auto" fits the density to scores that respect the support of each column: normal scores of
+        the logarithms of positive, skewed columns and of the logits of shares, levels for 0/1 and
+        whole numbers of fewer than ten values, the numbers themselves otherwise. Values come back
+        inside the support in :meth:`impute`, :meth:`draw`, :meth:`quantiles` and :meth:`sample`:
+        positive numbers positive, whole numbers whole. ``margins_.kinds`` names the choice by
+        column. "normal-scores" takes normal scores of all columns, by their ranks, as
+        :class:`NormalScores` makes them: a Gaussian copula, for skewed columns and heavy tails;
+        columns with fewer than ten different values are brought to mean zero and deviation one.
+        Beliefs, and hence kernels, compare scores.
     n_jobs : int, optional
         Threads; by default as many as BLAS would use. Pays for tables of many patterns.
     verbose : bool, default=False

@@ -121,6 +121,9 @@ class MissingValues:
         numbers = draws[:, :, :n_numbers]
         if limits is not None:
             numbers = np.clip(numbers, limits[0][:, None], limits[1][:, None])
+        # Margins return what they can draw, which an observed value need not be.
+        known = rows.array[:, None, self.numbers]
+        numbers = np.where(np.isnan(known), numbers, known)
         if not self.categories and n_numbers == rows.n_features:
             return numbers
         out = np.repeat(rows.array[:, None], draws.shape[1], axis=1)

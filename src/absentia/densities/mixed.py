@@ -17,6 +17,7 @@ from absentia.densities.mixture_search import n_parameters
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
     TrainingRows,
+    fit_margins,
     margins_of,
     scored_rows,
     warn_of_lost_columns,
@@ -30,7 +31,7 @@ from absentia.tables.category_columns import (
     distinct_values,
     find_columns,
 )
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Stream
 
@@ -143,8 +144,9 @@ converged_, n_features_in_, feature_names_in_
         lower, upper = rows.limits_of(others) or (None, None)
         numbers = Table(rows.array[:, others], lower=lower, upper=upper)
         numbers = numbers.with_labels([rows.labels[j] for j in others])
-        margins = self.margins if len(others) else None
-        scored, curves, stretch = scored_rows(numbers, margins, sample_weight)
+        margins = fit_margins(rows, self.margins if len(others) else None, sample_weight)
+        curves = margins_of(margins, others)
+        scored, stretch = scored_rows(numbers, curves, sample_weight)
         assert isinstance(scored, Table)
         training = TrainingRows.of(scored, sample_weight, codes, stretch)
         further = _columns(others[training.columns], used, values)
@@ -166,7 +168,9 @@ converged_, n_features_in_, feature_names_in_
                     values.append(known)
                     marginals.append(shares)
             words = CategoryColumns(np.array(used, dtype=np.intp), values) if used else None
-        scored, curves, stretch = scored_rows(rows, self.margins, None, chosen)
+        curves = fit_margins(rows, self.margins, None)
+        curves = None if curves is None else curves.leaving(chosen)
+        scored, stretch = scored_rows(rows, curves, None)
         assert isinstance(scored, Stream)
         training = StreamedRows.of(scored, words, tuple(marginals), chosen, stretch)
         further = _columns(training.columns, np.array(used, dtype=np.intp), values)

@@ -74,7 +74,7 @@ class MixtureDensity(EMDensity):
         Stop when a step changes no root of a weight, no mean and no entry of a covariance's
         Cholesky factor by more than this, in units of the columns' standard deviations, nor by
         more than a hundred times this in units of what a covariance leaves of a column.
-    margins : "normal-scores" or None, default=None
+    margins : "auto", "normal-scores" or None, default=None
         As in :class:`GaussianDensity`; then ``init`` is in scores, too.
     random_state : int, RandomState instance or None, default=None
     max_iter, accelerate, n_jobs, verbose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from absentia.tables.normal_scores import Margins
+from absentia.tables.margins import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
@@ -31,29 +31,32 @@ from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 _ROWS_FOR_CURVES = 20_000
 
 
-def scored_rows(
-    rows: Table | Stream,
-    margins: str | None,
-    sample_weight: ArrayLike | None,
-    not_numbers: Sequence[int] = (),
-) -> tuple[Table | Stream, Margins | None, float]:
-    """Fit the curves and apply them; return scores, curves, and the log-Jacobian of all rows.
-
-    Without ``margins`` the rows are as they were. ``not_numbers`` are columns of categories, which
-    stay as they are.
-    """
+def fit_margins(
+    rows: Table | Stream, margins: str | None, sample_weight: ArrayLike | None
+) -> Margins | None:
+    """Fit the curves of all columns; those of a stream always to the same rows at random."""
     if margins is None:
-        return rows, None, 0.0
+        return None
     if isinstance(rows, Stream):
-        # Always the same rows at random; scores are made again at each pass.
         sample, weights = sample_rows(rows, _ROWS_FOR_CURVES, np.random.RandomState(0))
-        curves = Margins.of(Table(sample), weights).leaving(not_numbers)
-        return _ScoredStream(rows, curves), curves, float(rows.map_sum(_log_slopes, curves))
+        table = Table(sample)
+    else:
+        table, weights = rows, row_weights(sample_weight, len(rows))
+    return Margins.auto(table, weights) if margins == "auto" else Margins.of(table, weights)
+
+
+def scored_rows(
+    rows: Table | Stream, margins: Margins | None, sample_weight: ArrayLike | None
+) -> tuple[Table | Stream, float]:
+    """Return scores, and the log-Jacobian of all rows; without margins the rows as they are."""
+    if margins is None:
+        return rows, 0.0
+    if isinstance(rows, Stream):  # scores are made again at each pass
+        return _ScoredStream(rows, margins), float(rows.map_sum(_log_slopes, margins))
     weights = row_weights(sample_weight, len(rows))
-    curves = Margins.of(rows, weights).leaving(not_numbers)
-    slopes = curves.log_slopes(rows.array)
+    slopes = margins.log_slopes(rows.array)
     total = float(slopes.sum() if weights is None else weights @ slopes)
-    return curves.forward_table(rows), curves, total
+    return margins.forward_table(rows), total
 
 
 def margins_of(margins: Margins | None, columns: IntArray) -> Margins | None:

@@ -213,10 +213,11 @@ class MarginalModel(TakesMissing, ShowsColumns):
         )
 
     def _unfitted_density(self, X: TableLike) -> BaseEstimator:
-        """Return the density to fit; "auto" has categories where a frame has words."""
+        """Return the density to fit; "auto" has categories for words, and draws in the support."""
         if not isinstance(self.density, str) or self.density != "auto":
             return make_density(self.density)
-        return make_density("mixed" if _has_words(X) else "gaussian")
+        density = make_density("mixed" if _has_words(X) else "gaussian")
+        return density.set_params(margins="auto")
 
     def _unknowns(self) -> MissingValues:
         plan = plan_of(self)

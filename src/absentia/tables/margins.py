@@ -1,0 +1,406 @@
+"""Margins of a table: how the values of each column become scores, and scores values again.
+
+A density with margins describes scores. The support of a column (positive numbers, shares, whole
+numbers, a few levels) is a matter of its curve alone: whatever score is drawn or averaged, the
+value comes back inside the support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from absentia.tables.normal_scores import ScoreCurve
+from absentia.tables.reading import FloatArray, IntArray
+from absentia.tables.rows import is_constant
+from absentia.tables.stored import InconsistentError, Stored
+from absentia.tables.table import Table
+
+_MIN_DISTINCT = 10  # columns with fewer different values are scaled, or are levels
+_LEAST_WEIGHT = 1e-12  # of all; a value with less is no knot
+_IDENTITY = ScoreCurve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+# Trapezoidal rule for a standard normal score: curves have bends, which Gauss' nodes dislike.
+_NODES = np.linspace(-6.5, 6.5, 105)
+_NODE_WEIGHTS = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
+_LARGEST_LOG = 700.0
+# A column of positive numbers is skewed beyond this, or with a mean of fewer deviations than that.
+_SKEWED, _FEW_DEVIATIONS = 1.0, 4.0
+# The least value of a column of positive numbers, as a share of the least that was observed.
+_SMALLEST_SHARE = 0.1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SupportCurve(ScoreCurve):
+    """A curve of the logarithm or logit of a value, for a column with a support.
+
+    The distance to an end of the support enters through its logarithm: ``log(x - lower + shift)``,
+    or ``log((x - lower + shift) / (upper - x + shift))`` with two ends; a value itself where the
+    column has none. ``shift`` is positive where values lie on an end.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Ends of the support that the logarithm keeps apart, or infinite.
+    shift : float
+    least, most : float
+        Range of the values that come back.
+    step, origin : float
+        Values are ``origin`` and multiples of ``step``; any number where the step is zero.
+    """
+
+    lower: float
+    upper: float
+    shift: float
+    least: float
+    most: float
+    step: float
+    origin: float
+
+    def validate(self) -> None:
+        """Raise ValueError unless the curve has an inverse, and the range numbers."""
+        super().validate()
+        numbers = (self.lower, self.upper, self.shift, self.least, self.most, self.step)
+        if not all(isinstance(number, float) for number in (*numbers, self.origin)) or not (
+            self.lower <= self.least <= self.most <= self.upper
+            and min(self.shift, self.step) >= 0
+            and np.isfinite([self.shift, self.step, self.origin]).all()
+        ):
+            raise ValueError("SupportCurve must have a range within the ends of its support.")
+
+    @property
+    def kind(self) -> str:
+        """What the curve does to values."""
+        return "linear" if np.isinf(self.lower) else "log" if np.isinf(self.upper) else "logit"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the support."""
+        return self.lower, self.upper
+
+    def forward(self, values: FloatArray) -> FloatArray:
+        """Return the scores of values, NaN where a value is missing."""
+        return super().forward(self._opened(values))
+
+    def backward(self, scores: FloatArray) -> FloatArray:
+        """Return the values of scores, within the support."""
+        return self.to_support(self._closed(super().backward(scores)))
+
+    def to_support(self, values: FloatArray) -> FloatArray:
+        """Return the values of the support that are nearest to some numbers."""
+        if self.step:
+            values = self.origin + self.step * np.round((values - self.origin) / self.step)
+        return np.clip(values, self.least, self.most)
+
+    def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
+        """Return the mean of the value of a score that is normal, by the trapezoidal rule."""
+        scores = means[..., None] + deviations[..., None] * _NODES
+        values = np.clip(self._closed(super().backward(scores)), self.least, self.most)
+        expected: FloatArray = values @ _NODE_WEIGHTS
+        return expected
+
+    def slopes(self, values: FloatArray) -> FloatArray:
+        """Return how steep the curve is at values: d score / d value."""
+        inside = np.clip(values, self.least, self.most)
+        steep = super().slopes(self._opened(values))
+        if np.isfinite(self.lower):
+            rest = inside - self.lower + self.shift
+            if np.isfinite(self.upper):
+                rest = rest * (self.upper - inside + self.shift) / self._width
+            steep = steep / rest
+        return steep
+
+    @property
+    def _width(self) -> float:
+        return self.upper - self.lower + 2 * self.shift
+
+    def _opened(self, values: FloatArray) -> FloatArray:
+        """Return values on the whole line; what is outside of the range counts as its end."""
+        if np.isinf(self.lower):
+            return values
+        distances = np.clip(values, self.least, self.most) - self.lower + self.shift
+        if np.isinf(self.upper):
+            return np.log(distances)
+        opened: FloatArray = logit(distances / self._width)
+        return opened
+
+    def _closed(self, opened: FloatArray) -> FloatArray:
+        """Return numbers of the whole line as values."""
+        if np.isinf(self.lower):
+            return opened
+        if np.isinf(self.upper):
+            return np.exp(np.minimum(opened, _LARGEST_LOG)) + (self.lower - self.shift)
+        closed: FloatArray = self._width * expit(opened) + (self.lower - self.shift)
+        return closed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelCurve(ScoreCurve):
+    """A straight line for a column of few levels, with steps on the way back.
+
+    A score between two cuts is the level between them. The cuts are the normal quantiles of the
+    cumulative shares of the levels, so that draws have the levels as often as the column.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_levels,)
+    cuts : ndarray of shape (n_levels - 1,)
+    """
+
+    levels: FloatArray
+    cuts: FloatArray
+
+    @property
+    def kind(self) -> str:
+        """What the curve does to values."""
+        return "levels"
+
+    def validate(self) -> None:
+        """Raise ValueError unless the levels rise, with a cut between each two of them."""
+        super().validate()
+        self._require_array("levels", np.float64, (None,))
+        self._require_array("cuts", np.float64, (len(self.levels) - 1,))
+        rising = (np.diff(self.levels) > 0).all() and (np.diff(self.cuts) >= 0).all()
+        if not (len(self.levels) and rising and np.isfinite(self.levels).all()):
+            raise ValueError("LevelCurve must have levels that rise strictly.")
+
+    def backward(self, scores: FloatArray) -> FloatArray:
+        """Return the levels of scores."""
+        levels: FloatArray = self.levels[np.searchsorted(self.cuts, scores)]
+        return levels
+
+    def to_support(self, values: FloatArray) -> FloatArray:
+        """Return the levels that are nearest to some numbers."""
+        middles = (self.levels[1:] + self.levels[:-1]) / 2
+        levels: FloatArray = self.levels[np.searchsorted(middles, values)]
+        return levels
+
+    def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
+        """Return the mean level: the lowest, and each rise with the probability of its cut."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = ndtr((means[..., None] - self.cuts) / deviations[..., None])
+        above = np.where(np.isnan(above), 0.5, above)
+        expected: FloatArray = self.levels[0] + above @ np.diff(self.levels)
+        return expected
+
+
+@dataclass(frozen=True, eq=False)
+class Margins(Stored):
+    """An increasing curve from values to scores for each column of a table."""
+
+    curves: tuple[ScoreCurve, ...]
+
+    def validate(self) -> None:
+        """Raise ValueError unless each column has a curve."""
+        self._require_type("curves", tuple)
+        for curve in self.curves:
+            if not isinstance(curve, ScoreCurve):
+                raise ValueError("Margins.curves must be curves of scores.")
+            curve.ensure_valid()
+
+    @classmethod
+    def of(cls, rows: Table, weights: FloatArray | None = None) -> Margins:
+        """Fit normal scores to the observed values, and to the middles of intervals without any.
+
+        Rows of weight zero, or next to it, do not count. A column with few different values has a
+        straight line, to mean zero and deviation one, and one without any value the identity.
+        """
+        columns = (_counted(column, weights) for column in _known_values(rows).T)
+        return cls(tuple(_scores_of(*column) for column in columns))
+
+    @classmethod
+    def auto(cls, rows: Table, weights: FloatArray | None = None) -> Margins:
+        """Choose a curve for the support of each column.
+
+        Whole numbers of fewer than ten values are levels. Positive and non-negative numbers that
+        are skewed, or near zero beside their deviation, have normal scores of their logarithms,
+        shares from 0 to 1 of their logits. All other columns have a straight line. Whole numbers
+        come back whole, and positive numbers positive. Indicators of words keep a straight line.
+        """
+        centres, scales = np.zeros(rows.n_features), np.ones(rows.n_features)
+        numbers = np.ones(rows.n_features, dtype=bool)
+        if rows.plan is not None and rows.encoded:
+            centres, scales = rows.plan.centres, rows.plan.scales
+            for _, places, options in rows.plan.groups():
+                numbers[list(places)] = options is None
+        return cls(
+            tuple(
+                _support_curve(*_counted(column, weights), float(centres[j]), float(scales[j]))
+                if numbers[j]
+                else _line(*_counted(column, weights))
+                for j, column in enumerate(_known_values(rows).T)
+            )
+        )
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each curve: "levels", "log", "logit", "scores" or "linear"."""
+        return [curve.kind for curve in self.curves]
+
+    def of_columns(self, columns: IntArray | Sequence[int]) -> Margins:
+        """Return the margins of some columns."""
+        return Margins(tuple(self.curves[j] for j in columns))
+
+    def leaving(self, columns: Sequence[int]) -> Margins:
+        """Return the same margins, some columns as they are."""
+        return Margins(tuple(_IDENTITY if j in columns else c for j, c in enumerate(self.curves)))
+
+    def forward(self, values: FloatArray) -> FloatArray:
+        """Return scores; the last axis are the columns, NaN where a value is missing."""
+        return self._mapped(values, "forward")
+
+    def backward(self, scores: FloatArray) -> FloatArray:
+        """Return the values of scores, in the units of the table."""
+        return self._mapped(scores, "backward")
+
+    def _mapped(self, values: FloatArray, direction: str) -> FloatArray:
+        if values.shape[-1] != len(self.curves):
+            raise InconsistentError(
+                f"Margins of {len(self.curves)} columns for {values.shape[-1]} columns."
+            )
+        out = np.empty(values.shape)
+        for j, curve in enumerate(self.curves):
+            out[..., j] = getattr(curve, direction)(values[..., j])
+        return out
+
+    def forward_limits(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits of scores, the upper one still above the lower one after rounding.
+
+        A limit at the end of a support, or beyond it, is none.
+        """
+        ends = np.array([curve.ends for curve in self.curves]).reshape(-1, 2).T
+        low = np.where(lower <= ends[0], -np.inf, self.forward(lower))
+        high = np.where(upper >= ends[1], np.inf, self.forward(upper))
+        return low, np.where(high > low, high, np.nextafter(low, np.inf))
+
+    def forward_table(self, rows: Table) -> Table:
+        """Return a table of scores, its limits scored too; what is missing is missing there."""
+        limits = rows.lower, rows.upper
+        if rows.lower is not None and rows.upper is not None:
+            limits = self.forward_limits(rows.lower, rows.upper)
+        return replace(
+            rows,
+            array=self.forward(rows.array),
+            lower=limits[0],
+            upper=limits[1],
+            _whole=(rows, slice(None)),  # patterns are those of the table
+            _known={},
+        )
+
+    def log_slopes(self, values: FloatArray) -> FloatArray:
+        """Return, by row, the logarithm of how a small volume of what was observed is stretched.
+
+        ``sum_j log(d score_j / d value_j)`` over the observed columns: what to add to the log of a
+        density of scores for that of values.
+        """
+        total = np.zeros(len(values))
+        for j, curve in enumerate(self.curves):
+            seen = ~np.isnan(values[:, j])
+            total[seen] += np.log(curve.slopes(values[seen, j]))
+        return total
+
+
+def _known_values(rows: Table) -> FloatArray:
+    """Return the values of a table, and middles of intervals in columns without any value."""
+    values, middles = rows.array, rows.interval_middles()
+    if middles is None:
+        return values
+    return np.where(np.isnan(values).all(axis=0), middles, values)
+
+
+def _counted(
+    column: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the values of a column that count, and their weights."""
+    counted = ~np.isnan(column)
+    if weights is not None:
+        # A weight that is lost beside the sum would give its value the rank of the next one.
+        counted &= weights > _LEAST_WEIGHT * weights[counted].sum()
+        weights = weights[counted]
+    return column[counted], weights
+
+
+def _scores_of(values: FloatArray, weights: FloatArray | None) -> ScoreCurve:
+    """Return normal scores, or a line for few different values."""
+    if len(np.unique(values)) >= _MIN_DISTINCT:
+        return ScoreCurve.smooth(values, weights)
+    return _line(values, weights)
+
+
+def _line(values: FloatArray, weights: FloatArray | None) -> ScoreCurve:
+    """Return a line to mean zero and deviation one, the identity without values."""
+    if not len(values):
+        return _IDENTITY
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = float(np.average(values, weights=weights))
+        spread = float(np.sqrt(np.average((values - middle) ** 2, weights=weights)))
+    if not np.isfinite(middle + spread):  # such units are refused by the density, by name
+        return _IDENTITY
+    # A constant has no deviation; a unit that is lost beside its value would not be a knot.
+    if is_constant(values):
+        middle, spread = float(values[0]), 0.0
+    if middle + spread == middle:
+        spread = max(1.0, abs(middle))
+    return ScoreCurve(np.array([middle, middle + spread]), np.array([0.0, 1.0]))
+
+
+def _support_curve(
+    values: FloatArray, weights: FloatArray | None, centre: float, scale: float
+) -> ScoreCurve:
+    """Return the curve of a column whose own units are ``centre + scale * value``."""
+    line = _line(values, weights)
+    levels = np.unique(values)
+    if len(levels) < 2 or line is _IDENTITY:
+        return line
+    own = centre + scale * levels
+    whole = bool(np.abs(own).max() < 2**40 and np.allclose(own, np.round(own), rtol=0, atol=1e-9))
+    if len(levels) < _MIN_DISTINCT:
+        if not whole:
+            return line
+        which = np.searchsorted(levels, values)
+        shares = np.cumsum(np.bincount(which, weights, len(levels)))
+        cuts = ndtri(shares[:-1] / shares[-1])
+        return LevelCurve(line.values, line.scores, levels=levels, cuts=cuts)
+    origin, least, most = -centre / scale, -np.inf, np.inf
+    lower, upper, shift = -np.inf, np.inf, 0.0
+    if own[0] >= 0:
+        positive = own[own > 0] / scale
+        on_end = own[0] == 0
+        least = origin if on_end else origin + _SMALLEST_SHARE * float(positive[0])
+        if not whole and own[-1] <= 1:
+            lower, upper = origin, (1 - centre) / scale
+            on_end |= own[-1] == 1
+            room = upper - float(levels[-1])
+            most = upper - _SMALLEST_SHARE * room
+        elif _is_skewed(values - origin, weights):
+            lower = origin
+        if np.isfinite(lower) and on_end:
+            shift = float(positive[0]) / 2
+    elif not whole:
+        return line
+    found = SupportCurve(
+        line.values,
+        line.scores,
+        lower=lower,
+        upper=upper,
+        shift=shift,
+        least=least,
+        most=most,
+        step=1 / scale if whole else 0.0,
+        origin=origin,
+    )
+    if np.isinf(lower):
+        return found
+    curve = _scores_of(found._opened(values), weights)
+    return replace(found, values=curve.values, scores=curve.scores)
+
+
+def _is_skewed(values: FloatArray, weights: FloatArray | None) -> bool:
+    """Return whether positive values are skewed, or near zero beside their deviation."""
+    mean = float(np.average(values, weights=weights))
+    offsets = values - mean
+    deviation = float(np.sqrt(np.average(offsets**2, weights=weights)))
+    skewness = float(np.average((offsets / deviation) ** 3, weights=weights))
+    return skewness > _SKEWED or mean < _FEW_DEVIATIONS * deviation
