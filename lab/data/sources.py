@@ -28,7 +28,6 @@ from sklearn.svm import SVR as CompleteSVR
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
-from absentia.machines.search.gram_grid import BelievedFold, GramPair
 from absentia.tables import FloatArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from lab.baselines import (
@@ -38,6 +37,7 @@ from lab.baselines import (
     MultipleImputationRegressor,
 )
 from lab.baselines.karma import karma_kernel, self_similarity
+from lab.data.gram_grid import BelievedFold, GramPair
 
 __all__ = [
     "BeliefSource",

@@ -24,9 +24,9 @@ from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoRegressor
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.search.gram_grid import GramGrid, GramPair
 from absentia.machines.targets import Task, decided_classes
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from lab.data.gram_grid import GramGrid, GramPair
 from lab.data.sources import FittedSource, GramSource
 
 __all__ = [

@@ -20,7 +20,8 @@ A machine that needs the kernel as a function of its parameters (a Gaussian proc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -165,6 +166,27 @@ class KernelMachine(ShowsColumns):
         :meth:`_check_targets`, ``sample_weight`` a finite array of shape (n_samples,).
         """
         raise TypeError(f"{type(self).__name__} does not solve on a Gram matrix alone.")
+
+    def _solve_left_out(
+        self,
+        K: FloatArray,
+        y: np.ndarray,
+        sample_weight: FloatArray | None,
+        sets: Sequence[IntArray],
+        candidates: Sequence[Mapping[str, Any]],
+    ) -> list[list[Learned]]:
+        """Return the fitted attributes without each set of rows, for each candidate.
+
+        Candidates hold parameters that the kernel does not depend on. The attributes are those
+        with which the machine predicts from the kernel of new rows with *all* rows of ``K``.
+        """
+        raise TypeError(f"{type(self).__name__} does not solve without sets of rows.")
+
+    def _with(self, candidate: Mapping[str, Any]) -> Self:
+        """Return a shallow copy with other parameters or attributes; a clone costs more."""
+        changed = copy(self)
+        changed.__dict__.update(candidate)
+        return changed
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` validated: finite, of the right length and kind."""

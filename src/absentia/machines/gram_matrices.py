@@ -100,12 +100,17 @@ class SolverMatrix:
     constant: bool = False
 
     @classmethod
-    def of(cls, K: FloatArray, *, one_number: bool = False) -> SolverMatrix:
+    def of(cls, K: FloatArray | SolverMatrix, *, one_number: bool = False) -> SolverMatrix:
         """Return the matrix for the solver; ``one_number`` as in :meth:`CentredGram.of`."""
+        if isinstance(K, SolverMatrix):
+            return K
         centred = CentredGram.of(K, one_number=one_number)
         unit = _unit(np.abs(centred.values.diagonal()))
         values = centred.values if unit == 1.0 else centred.values / unit
         return cls(values, unit, centred.taken_off, centred.constant)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def penalty(self, C: float) -> float:
         """Return the ``C`` of the same problem on this matrix, positive, and finite if it was."""

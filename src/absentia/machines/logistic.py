@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
-from typing import ClassVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -16,9 +16,10 @@ from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import CentredGram
 from absentia.machines.newton import LogisticSolution, fit_gram
+from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
-from absentia.tables import BoolArray, FloatArray, Learned, TableLike
+from absentia.tables import BoolArray, FloatArray, IntArray, Learned, TableLike
 
 # With less the answer is the intercept alone, as with this, but sums are no normal numbers.
 _SMALLEST_C = 1e-290
@@ -110,6 +111,44 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
             "intercept_": solution.intercept,
             "n_iter_": np.array([solution.n_iter]),
         }
+
+    def _solve_left_out(
+        self,
+        K: FloatArray,
+        y: np.ndarray,
+        sample_weight: FloatArray | None,
+        sets: Sequence[IntArray],
+        candidates: Sequence[Mapping[str, Any]],
+    ) -> list[list[Learned]]:
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        classes = np.unique(y[weights > 0])
+        # Rows of a class without weight have none themselves, so that their code does not matter.
+        codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        plain = self._with({"C": 1.0})
+        of_sets = None
+        if isinstance(self.class_weight, str):
+            of_sets = np.zeros((len(sets), len(y)))
+            for own, left_out in zip(of_sets, sets, strict=True):
+                rows = np.setdiff1d(np.arange(len(y)), left_out)
+                own[rows] = plain._loss_weights(y[rows], weights[rows])
+        models = logistic_left_out(
+            K,
+            codes,
+            len(classes),
+            plain._loss_weights(y, weights),
+            [max(float(candidate["C"]), _SMALLEST_C) for candidate in candidates],
+            sets,
+            set_weights=of_sets,
+            fit_intercept=self.fit_intercept,
+            max_iter=int(self.max_iter),
+        )
+        return [
+            [
+                {"classes_": classes, "dual_coef_": coefficients, "intercept_": intercept}
+                for coefficients, intercept, _ in zip(*model, strict=True)
+            ]
+            for model in models
+        ]
 
     def _solve_without(
         self, weightless: BoolArray, K: FloatArray, y: np.ndarray, sample_weight: FloatArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -11,9 +12,10 @@ from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lsts
 
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
+from absentia.machines.search.left_out import ridge_left_out
 from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import FloatMatrix, FloatVector, Rule, declared, finite
-from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 
 def _are_ridges(alpha: Any) -> bool:
@@ -84,6 +86,32 @@ class KernelRidgeSolver(RidgeMachine):
             root = np.sqrt(np.maximum(sample_weight, 0.0))[:, None]
             coefficients = root * _ridge(root * K * root.T, root * targets, alphas)
         return {"dual_coef_": coefficients.reshape(np.shape(y))}
+
+    def _solve_left_out(
+        self,
+        K: FloatArray,
+        y: np.ndarray,
+        sample_weight: FloatArray | None,
+        sets: Sequence[IntArray],
+        candidates: Sequence[Mapping[str, Any]],
+    ) -> list[list[Learned]]:
+        targets = np.reshape(y, (len(y), -1))
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        rounding = np.finfo(np.float64).eps * float(np.trace(K))
+        found = []
+        for candidate in candidates:
+            model = self._with(candidate)
+            try:
+                if np.ndim(model.alpha) or model.alpha < rounding:
+                    raise LinAlgError
+                left = ridge_left_out(K, targets, weights, float(model.alpha), sets)
+            except LinAlgError:  # singular, indefinite, or one penalty per target
+                without = [weights * ~np.isin(np.arange(len(y)), rows) for rows in sets]
+                found.append([model._solve(K, y, own) for own in without])
+            else:
+                shape = np.shape(y)
+                found.append([{"dual_coef_": c.T.reshape(shape)} for c in left.coefficients])
+        return found
 
 
 @documented

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -189,6 +190,27 @@ class SupportVectorMachine(KernelMachine):
         left = None if y is None else y[rows]
         solution = self._solve(K[np.ix_(rows, rows)], left, sample_weight[rows])
         return solution | {"support_": rows[solution["support_"]]}
+
+    def _solve_left_out(
+        self,
+        K: FloatArray,
+        y: np.ndarray,
+        sample_weight: FloatArray | None,
+        sets: Sequence[IntArray],
+        candidates: Sequence[Mapping[str, Any]],
+    ) -> list[list[Learned]]:
+        found: list[list[Learned]] = [[] for _ in candidates]
+        counting = np.arange(len(K)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+        for left_out in sets:
+            rows = np.setdiff1d(counting, left_out)
+            matrix: Any = SolverMatrix.of(K[np.ix_(rows, rows)], one_number=self._one_number)
+            weights = None if sample_weight is None else sample_weight[rows]
+            for solutions, candidate in zip(found, candidates, strict=True):
+                # The matrix is our own: to check it again for each candidate costs much.
+                with config_context(assume_finite=True, skip_parameter_validation=True):
+                    solution = self._with(candidate)._solve(matrix, y[rows], weights)
+                solutions.append(solution | {"support_": rows[solution["support_"]]})
+        return found
 
     def _warn_of_the_bound(self, solver: BaseEstimator) -> None:
         if solver.fit_status_:

@@ -13,13 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from absentia.parameters import require, shown
 from absentia.tables import (
     BoolArray,
     FloatArray,
+    IntArray,
     MemoryRows,
     Table,
     TableLike,
@@ -31,6 +34,9 @@ from absentia.tables.rows import check_largest_weight, huge_weights_refused
 
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
+
+#: Training and held-out rows of one fold.
+Split = tuple[IntArray, IntArray]
 
 #: A ``y`` with more different dates than this does not hold classes.
 _MOST_DATES = 50
@@ -218,6 +224,20 @@ def checked_weights(
             "learn from. Give rows that count a positive weight."
         )
     return weights
+
+
+def checked_splits(cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool) -> list[Split]:
+    """Return training and held-out rows of each fold of a parameter ``cv``."""
+    try:
+        splitter = check_cv(cv, y, classifier=classifier)
+        splits = [(train, test) for train, test in splitter.split(np.empty((len(y), 1)), y, groups)]
+    except TypeError as error:
+        raise ValueError(
+            "cv must be a number of folds, a splitter of scikit-learn, or a list of pairs of row "
+            f"numbers, for training and for testing, found {shown(cv)}."
+        ) from error
+    require(splits, f"cv gives no split of the rows, found {shown(cv)}: use cv=5.")
+    return splits
 
 
 def checked_gram(rows: MemoryRows, *, square: bool = False) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,9 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Beliefs, ExplicitCovariances
-from absentia.densities.fit_density import believe
 from absentia.engine.solver_status import SolverStatus
-from absentia.engine.threads import map_on_threads, n_threads
+from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import KernelLike
@@ -22,8 +22,8 @@ from absentia.kernels.variance import kernel_variance
 from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
-from absentia.machines.search.gram_grid import GramGrid, checked_splits
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
+from absentia.machines.validation import Split, checked_splits
 from absentia.parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -72,7 +72,7 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     taus : sequence of float, default=(0, 0.1, 0.3, 1)
         What ``tau="cv"`` chooses from.
     cv : int, splitter or iterable, default=5
-        The folds of ``tau="cv"``. The density is refitted in each, on its training rows only.
+        The folds of ``tau="cv"``. Density and kernel are those of all training rows.
     uncertainty : {"kernel", "spherical"}, default="kernel"
         ``"kernel"``: ``K`` is the expected kernel and ``S_i`` the diagonal of the kernel's
         variances, Eq. (6) and (7) of [Anderson2011]_. ``"spherical"``: rows are imputed by their
@@ -179,7 +179,7 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         training = self._prepare(data, believed)
         problem = self._pose(training)
         if isinstance(self.tau, str):
-            scores = self._cross_validated(data)
+            scores = self._cross_validated(data, problem)
             tau = float(self.taus[int(np.argmax(scores))])
         else:
             scores, tau = None, float(self.tau)
@@ -259,41 +259,30 @@ class RobustSVC(ScoringClassifier, KernelMachine):
             solutions.append(replace(solution, coefficients=coefficients))
         return solutions
 
-    def _cross_validated(self, data: TrainingData) -> FloatArray:
-        """Return the mean accuracy of each of ``taus``; a fold is prepared once for all of them."""
-        rows, y, weights, kernel = data
+    def _cross_validated(self, data: TrainingData, problem: _Problem) -> FloatArray:
+        """Return the mean accuracy of each of ``taus``; folds share density and kernel matrix."""
+        _, y, weights, _ = data
         splits = checked_splits(self.cv, y, classifier=True)
 
-        def prepare(train: IntArray, test: IntArray) -> _Fold:
-            of_rows = None if weights is None else weights[train]
-            training = self._prepare(TrainingData(rows[train], y[train], of_rows, kernel))
-            held_out = self._as_modelled(believe(training.density, rows[test]))
-            K_test = training.kernel(held_out, training.beliefs, n_jobs=self.n_jobs)
-            return _Fold(self._pose(training), *class_signs(y[train], of_rows), of_rows, K_test)
-
-        def judge(f: int, fold: _Fold, solutions: list[RobustSolution]) -> float:
-            values = np.stack([fold.K_test @ one.coefficients + one.bias for one in solutions], 1)
-            if len(fold.classes) == 2:
-                values = values[:, 0]
-            test = splits[f][1]
-            right = decided_classes(fold.classes, values) == y[test]
+        def score(split: Split) -> list[float]:
+            train, test = split
+            own = None if weights is None else weights[train]
+            classes, signs = class_signs(y[train], own)
             counts = np.ones(len(test)) if weights is None else weights[test]
-            return float(np.average(right, weights=counts)) if counts.any() else np.nan
-
-        def solve(f: int, fold: _Fold, taus: Sequence[float]) -> list[list[RobustSolution]]:
-            posed = fold.problem, fold.signs, fold.weights
-            return [self._solutions(*posed, float(tau)) for tau in taus]
+            if not counts.any():
+                return [np.nan] * len(self.taus)
+            scores = []
+            for tau in self.taus:
+                models = self._solutions(problem.of_rows(train), signs, own, float(tau))
+                K_test = problem.K[np.ix_(test, train)]
+                values = np.stack([K_test @ one.coefficients + one.bias for one in models], axis=1)
+                right = decided_classes(classes, values) == y[test]
+                scores.append(float(np.average(right, weights=counts)))
+            return scores
 
         threads = 1 if self.verbose else n_threads(self.n_jobs)
-        search = GramGrid(
-            list(map_on_threads(lambda split: prepare(*split), splits, threads)),
-            solve,
-            judge,
-            candidates=self.taus,
-            threads=threads,
-        )
-        scores = search.scored((None,)).values[0, 0]  # no score where no row of a fold counts
-        means: FloatArray = np.nanmean(scores, axis=-1)
+        with one_blas_thread() if threads > 1 else nullcontext():
+            means: FloatArray = np.nanmean(list(map_on_threads(score, splits, threads)), axis=0)
         return means
 
     def _check_parameters(self) -> None:
@@ -317,21 +306,6 @@ class _Problem:
             return self
         part = np.ix_(rows, rows)
         return _Problem(self.K[part], None if self.variances is None else self.variances[part])
-
-
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """The data of one fold, the same for every ``tau``."""
-
-    problem: _Problem
-    classes: np.ndarray
-    signs: FloatArray
-    weights: FloatArray | None
-    K_test: FloatArray
-
-    def at(self, width: None) -> Callable[[None], _Fold]:
-        """Return the fold itself: its width is given, not searched."""
-        return lambda extra: self
 
 
 def _variances(kernel: Kernel, beliefs: Beliefs, n_jobs: int | None) -> FloatArray:

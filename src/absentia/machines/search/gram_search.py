@@ -1,17 +1,18 @@
 """Machines that choose their hyperparameters by cross-validation on shared Gram matrices.
 
 A grid search over a plain machine fits the density and computes the Gram matrix for every
-candidate and every fold. Here the density is fitted once per fold and once for the machine that is
-kept, and the grid is searched as :mod:`absentia.machines.search.gram_grid` does it. The scores are
-those of the plain search up to rounding: there the kernel of new rows is computed with the support
-vectors alone, here with all training rows.
+candidate and every fold. Here one density is fitted to all rows, without their targets; the Gram
+matrix of all rows is computed once per width, and mask kernels multiply it. On that one matrix a
+machine solves for all penalties without each fold (``_solve_left_out``), in closed form where there
+is one. The scores are those of a plain search over the beliefs of that density, up to rounding and
+the tolerance of the solver.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+from contextlib import nullcontext
 from dataclasses import field
 from inspect import signature
 from itertools import product
@@ -20,14 +21,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid
 
-from absentia.beliefs import Prior
-from absentia.densities.fit_density import believe
-from absentia.engine.threads import map_on_threads, n_threads
+from absentia.beliefs import Beliefs, Prior
+from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.hidden_warnings import hidden_warnings
 from absentia.kernels.base import Kernel, with_params
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
@@ -40,22 +41,19 @@ from absentia.kernels.named_kernels import (
 )
 from absentia.machines.base import KernelMachine, TrainingData
 from absentia.machines.gram_matrices import GramRows
-from absentia.machines.search.gram_grid import (
-    BelievedFold,
-    GramGrid,
-    GramPair,
-    Scores,
+from absentia.machines.validation import (
     Split,
+    check_matrix_size,
     checked_splits,
+    warn_of_other_order,
+    weight_of_kept,
 )
-from absentia.machines.validation import check_matrix_size, warn_of_other_order
 from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
-from absentia.progress import progress_bar, report
+from absentia.progress import progress_bar
 from absentia.tables import (
     FloatArray,
     IntArray,
     Learned,
-    MemoryRows,
     TableLike,
     open_memory,
     set_fitted,
@@ -144,23 +142,16 @@ class GramSearch(KernelMachine):
                     f"Fold {fold} of {len(splits)} cannot be fitted: {error} Shuffle or "
                     "stratify the folds, or use fewer."
                 ) from error
-        believed = None
         if _is_count(self.gammas):
             warn_of_gross_values(rows, plain.density, weights)
-        if _is_count(self.gammas) or self.category_weights is not None:
-            believed = plain._believe_training(rows, weights)
-            grid |= self._steps_around_scale(plain, believed[1].prior)
-            if not believed[1].prior.probabilities:  # a weight of categories weighs nothing
-                grid = {name: tried for name, tried in grid.items() if name not in _OF_CATEGORIES}
+        believed = plain._believe_training(rows, weights)
+        grid |= self._steps_around_scale(plain, believed[1].prior)
+        if not believed[1].prior.probabilities:  # a weight of categories weighs nothing
+            grid = {name: tried for name, tried in grid.items() if name not in _OF_CATEGORIES}
         candidates = list(ParameterGrid(grid))
-        with (
-            # Once is enough: the density of all rows warns by name.
-            hidden_warnings("Left out of the density", UserWarning),
-            hidden_warnings("LowRankDensity does not learn", UserWarning),
-            # Candidates with this warning lose anyway; the refit warns again.
-            hidden_warnings("The kernel has the same value", UserWarning),
-        ):
-            scores = self._search(plain, scorer, grid, rows, targets, weights, splits)
+        # Candidates with this warning lose anyway; the refit warns again.
+        with hidden_warnings("The kernel has the same value", UserWarning):
+            scores = self._search(plain, scorer, grid, believed, targets, weights, splits)
         results = _formatted(candidates, scores)
         best = int(results["rank_test_score"].argmin())
         found = {
@@ -249,68 +240,65 @@ class GramSearch(KernelMachine):
         plain: KernelMachine,
         scorer: Any,
         grid: Grid,
-        rows: MemoryRows,
-        targets: Any,
+        believed: tuple[BaseEstimator, Beliefs],
+        targets: np.ndarray,
         weights: FloatArray | None,
         splits: list[Split],
-    ) -> Scores:
-        """Return scores and times, each of shape (n_candidates, n_splits)."""
-        score_weights = weights if _knows_weights(scorer) else None
+    ) -> FloatArray:
+        """Return scores, seconds of fits and of scores, (3, n_candidates, n_splits).
+
+        The time of what several candidates share is divided among them.
+        """
+        density, beliefs = believed
         inner = "kernel__" if isinstance(plain.kernel, Kernel) else ""
         of_kernel = [f"{inner}gamma", f"{inner}category_weight"]
         solved_for = {n: grid[n] for n in grid if n not in (*of_kernel, "mask_weight")}
-        threads = n_threads(self.n_jobs)
+        widths = list(product(*(grid.get(name, [None]) for name in of_kernel)))
+        masks = [
+            make_mask_kernel(weight_of_kept(weight, density))
+            for weight in grid.get("mask_weight", [None])
+        ]
+        tried = list(ParameterGrid(solved_for))
+        sets = [np.setdiff1d(np.arange(len(targets)), train) for train, _ in splits]
+        out = np.empty((3, len(widths), len(masks), len(tried), len(splits)))
+        settings = get_config()  # scikit-learn keeps them by thread
 
-        # In a product with the mask kernel a centre is not ignored.
-        masked = any(make_mask_kernel(weight) is not None for weight in grid.get("mask_weight", []))
+        def score(model: KernelMachine, K: FloatArray, test: IntArray) -> float:
+            counts = {"sample_weight": weights[test]} if weighted and weights is not None else {}
+            return float(scorer(model, GramRows(K[test]), targets[test], **counts))
 
-        def unmasked(*width: object) -> Kernel:
-            kernel = make_unmasked_kernel(*_with_width(plain, *width))
-            return kernel if masked else plain._settled(kernel)
-
-        def prepare(train: IntArray, test: IntArray) -> BelievedFold:
+        def score_width(w: int) -> None:
             start = time.perf_counter()
-            density, known = plain._believe_training(rows[train], _some(weights, train))
-            new = believe(density, rows[test])
-            return BelievedFold(
-                known,
-                new,
-                lambda width: unmasked(*width),
-                density,
-                seconds=time.perf_counter() - start,
-            )
+            kernel = make_unmasked_kernel(*_with_width(plain, *widths[w]))
+            # In a product with the mask kernel a centre is not ignored.
+            kernel = kernel if any(masks) else plain._settled(kernel)
+            K = kernel.resolve(beliefs.prior)(beliefs, n_jobs=None if threads == 1 else 1)
+            for m, mask in enumerate(masks):
+                product = K if mask is None else K * mask(beliefs)
+                solved = plain._solve_left_out(product, targets, weights, sets, tried)
+                end = time.perf_counter()
+                out[1, w, m], start = (end - start) / out[0, w, m].size, end
+                for c, f in np.ndindex(len(tried), len(splits)):
+                    model = plain._with(tried[c] | solved[c][f])
+                    out[0, w, m, c, f] = score(model, product, splits[f][1])
+                    bar.advance()
+                end = time.perf_counter()
+                out[2, w, m], start = (end - start) / out[0, w, m].size, end
 
-        def solve(f: int, grams: GramPair, tried: Sequence[Candidate]) -> list[KernelMachine]:
-            train, _ = splits[f]
-            models = [copy(plain) for _ in tried]  # clones cost more than some of the solutions
-            for model, candidate in zip(models, tried, strict=True):
-                model.__dict__.update(candidate)
-                model.__dict__.update(model._solve(grams[0], targets[train], _some(weights, train)))
-            return models
+        def in_thread(w: int) -> None:
+            with config_context(**settings):
+                score_width(w)
 
-        def judge(f: int, grams: GramPair, model: KernelMachine) -> float:
-            _, test = splits[f]
-            extra = {} if score_weights is None else {"sample_weight": score_weights[test]}
-            return float(scorer(model, GramRows(grams[1]), targets[test], **extra))
-
-        n_scores = len(ParameterGrid(grid)) * len(splits)
-        with progress_bar(n_scores, shown=self.progress, title=type(self).__name__) as bar:
-            folds = list(map_on_threads(lambda split: prepare(*split), splits, threads))
-            report("%s: %d densities fitted, one per fold", type(self).__name__, len(folds))
-            search = GramGrid(
-                folds,
-                solve,
-                judge,
-                [{"mask_weight": weight} for weight in grid.get("mask_weight", [None])],
-                list(ParameterGrid(solved_for)),
-                threads,
-                bar,
-            )
-            scores = search.scored(list(product(*(grid.get(name, [None]) for name in of_kernel))))
-        density_seconds = np.array([fold.seconds for fold in folds]) * len(folds) / n_scores
+        threads = min(n_threads(self.n_jobs), len(widths))
+        weighted, title = _knows_weights(scorer), type(self).__name__
+        with (
+            progress_bar(out[0].size, shown=self.progress, title=title) as bar,
+            one_blas_thread() if threads > 1 else nullcontext(),
+        ):
+            for _ in map_on_threads(in_thread, range(len(widths)), threads):
+                pass
         axes = [*of_kernel, "mask_weight", *sorted(solved_for)]
-        scores = scores._replace(fit_seconds=scores.fit_seconds + density_seconds)
-        return Scores(*(_in_grid_order(values, axes, grid) for values in scores))
+        return np.stack([_in_grid_order(values, axes, grid) for values in out])
 
 
 def _in_grid_order(values: FloatArray, axes: list[str], grid: Grid) -> FloatArray:
@@ -319,10 +307,6 @@ def _in_grid_order(values: FloatArray, axes: list[str], grid: Grid) -> FloatArra
     order = sorted(range(len(axes)), key=lambda axis: axes[axis])
     whole = values.reshape(*sizes, -1).transpose(*order, len(axes))
     return whole.reshape(-1, whole.shape[-1])
-
-
-def _some(weights: FloatArray | None, rows: IntArray) -> FloatArray | None:
-    return None if weights is None else weights[rows]
 
 
 def _values(name: str, values: object) -> list[Any]:
@@ -384,11 +368,11 @@ def _with_width(
     return plain.kernel, widths["gamma"], widths["category_weight"]
 
 
-def _formatted(candidates: list[Candidate], found: Scores) -> Learned:
+def _formatted(candidates: list[Candidate], found: FloatArray) -> Learned:
     """Return the results in the form of ``GridSearchCV.cv_results_``."""
     results: Learned = {}
-    scores = found.values
-    for name, times in (("fit_time", found.fit_seconds), ("score_time", found.score_seconds)):
+    scores, fit_seconds, score_seconds = found
+    for name, times in (("fit_time", fit_seconds), ("score_time", score_seconds)):
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
     for name in candidates[0]:
         values = [candidate[name] for candidate in candidates]

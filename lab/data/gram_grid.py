@@ -1,4 +1,4 @@
-"""Search of a grid on shared Gram matrices, for the ``*CV`` machines, the robust one and others.
+"""Search of a grid on Gram matrices that are shared by candidates, with a density per fold.
 
 What is expensive is computed once. A fold is prepared once (its density fitted, its missing values
 imputed); a Gram matrix is computed once per fold and width; what multiplies a matrix (a mask
@@ -18,7 +18,6 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import check_cv
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import map_on_threads, one_blas_thread
@@ -26,16 +25,13 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import make_mask_kernel
 from absentia.kernels.repair import repair_psd
 from absentia.machines.validation import weight_of_kept
-from absentia.parameters import require, shown
 from absentia.progress import Bar
-from absentia.tables import FloatArray, IntArray
+from absentia.tables import FloatArray
 
 _Grams = TypeVar("_Grams")
 _GramsOut = TypeVar("_GramsOut", covariant=True)
 _Model = TypeVar("_Model")
 
-#: Rows of training and held-out rows of one fold.
-Split = tuple[IntArray, IntArray]
 #: The Gram matrices of training rows with themselves, and of other rows with training rows.
 GramPair = tuple[FloatArray, FloatArray]
 
@@ -106,20 +102,6 @@ class GramGrid(Generic[_Grams, _Model]):
             for _ in map_on_threads(score_matrix, places, self.threads):
                 pass
         return scores
-
-
-def checked_splits(cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool) -> list[Split]:
-    """Return training and held-out rows of each fold of a parameter ``cv``."""
-    try:
-        splitter = check_cv(cv, y, classifier=classifier)
-        splits = [(train, test) for train, test in splitter.split(np.empty((len(y), 1)), y, groups)]
-    except TypeError as error:
-        raise ValueError(
-            "cv must be a number of folds, a splitter of scikit-learn, or a list of pairs of row "
-            f"numbers, for training and for testing, found {shown(cv)}."
-        ) from error
-    require(splits, f"cv gives no split of the rows, found {shown(cv)}: use cv=5.")
-    return splits
 
 
 @dataclass(frozen=True, eq=False)
