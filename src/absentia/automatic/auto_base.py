@@ -49,7 +49,7 @@ from absentia.tables import (
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.plan_notes import warn_of_sentinels
-from absentia.tables.reading import has_columns_of_words, is_frame
+from absentia.tables.reading import from_arrow, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
@@ -280,6 +280,7 @@ def _numbers_with_limits(rows: Table) -> Table:
 
 def _encoded(X: TableLike, y: ArrayLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
+    X = from_arrow(X)
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True)
         numbers = encoder.fit_transform(X, y)

@@ -241,4 +241,5 @@ def _truncated_nodes(
     points = truncated_quantiles(centres, deviations, ndtr(standard), lower, upper)
     points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
     weights = beliefs.weights()[row][:, :, None] * share
-    return points.reshape(len(row), -1), weights.reshape(len(row), -1)
+    flat = len(row), points.shape[1] * points.shape[2]  # there may be no rows
+    return points.reshape(flat), weights.reshape(flat)

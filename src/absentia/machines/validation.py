@@ -62,11 +62,18 @@ class MissingnessShiftWarning(UserWarning):
     """New rows miss columns that no training row missed."""
 
 
+def _own_type(y: Any) -> Any:
+    """Return whole numbers and booleans of pandas' own types (Int64) as such, not as floats."""
+    dtype = getattr(y, "dtype", None)
+    typed = getattr(dtype, "kind", "") in tuple("iub") and hasattr(dtype, "numpy_dtype")
+    return y.to_numpy(dtype=dtype.numpy_dtype) if typed and not y.isna().any() else y
+
+
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
     """Return ``y`` as a one-dimensional array of class labels, however many there are."""
     _check_given(machine, y)
     _check_few_dates(y)
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_own_type(y), warn=True)
     check_consistent_length(np.empty(n_samples), y)
     objects = enumerate(y) if y.dtype.kind == "O" else ()
     absent = [row for row, label in objects if is_absent(label) or label != label]

@@ -32,7 +32,7 @@ from absentia.tables.plan_notes import (
     warn_of_later_columns,
     warn_of_sentinels,
 )
-from absentia.tables.reading import FloatArray, IntArray, as_frame, is_frame
+from absentia.tables.reading import FloatArray, IntArray, as_frame, from_arrow, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -312,6 +312,7 @@ optional
 
     def read_frame(self, X: Any) -> ReadFrame:
         """Read a later table as :meth:`read` does, with the frame and its own units."""
+        X = from_arrow(X)
         frame = as_frame(X)
         if not is_frame(X):
             if frame.shape[1] != len(self.names):

@@ -10,7 +10,14 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from absentia.tables.column_plan import ColumnPlan
-from absentia.tables.reading import TableLike, as_table, densified, has_columns_of_words, is_frame
+from absentia.tables.reading import (
+    TableLike,
+    as_table,
+    densified,
+    from_arrow,
+    has_columns_of_words,
+    is_frame,
+)
 from absentia.tables.rows import MemoryRows, Rows
 from absentia.tables.streams import Stream
 from absentia.tables.table import Table
@@ -65,6 +72,7 @@ def open_memory(
     :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
     others refuse it.
     """
+    X = from_arrow(X)
     if sparse and issparse(X):
         return Table(as_table(densified(X)), sparse=True)
     if isinstance(X, Rows):
@@ -93,6 +101,7 @@ def open_known(X: TableLike, estimator: BaseEstimator) -> Table | Stream | Memor
 
     A frame is read by the plan of the training frame, where there was one.
     """
+    X = from_arrow(X)
     plan = None if isinstance(X, Rows) else plan_of(estimator, X)
     return open_rows(X).checked(estimator) if plan is None else plan.read(X)
 

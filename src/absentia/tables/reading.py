@@ -116,6 +116,12 @@ def _is_polars(frame: pd.DataFrame) -> bool:
     return type(frame).__module__.startswith("polars")
 
 
+def from_arrow(X: Any) -> Any:
+    """Return a table of pyarrow as a pandas frame, anything else as it is."""
+    arrow = type(X).__module__.startswith("pyarrow") and hasattr(X, "column_names")
+    return X.to_pandas() if arrow else X
+
+
 def is_frame(X: TableLike) -> bool:
     """Return whether a table has columns of its own, as pandas and polars frames have."""
     # In this order: a LazyFrame, which has no to_numpy, warns of being asked for its columns.

@@ -1,0 +1,51 @@
+"""Classes keep the type of the labels, and tables of pyarrow are frames."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from absentia import SVC, AutoClassifier, GaussianDensity, KernelRidge, LogisticRegression
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = (X[:, 0] > 0).astype(int) + 3
+
+
+@pytest.mark.parametrize("machine", [SVC(), LogisticRegression()])
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (pd.Series(Y, dtype="Int64"), "i"),
+        (pd.Series(Y, dtype="Int32"), "i"),
+        (pd.Series(Y > 3, dtype="boolean"), "b"),
+        (pd.Series(Y, dtype="int64[pyarrow]"), "i"),
+        (pl.Series(Y), "i"),
+        (Y.astype(float), "f"),
+    ],
+)
+def test_classes_keep_the_type_of_the_labels(machine, labels, kind):
+    machine.fit(X, labels)
+    assert machine.classes_.dtype.kind == kind
+    assert machine.predict(X[:5]).dtype.kind == kind
+
+
+def test_labels_that_miss_a_value_are_refused_by_name():
+    labels = pd.Series(Y, dtype="Int64")
+    labels[3] = pd.NA
+    with pytest.raises(ValueError, match="first in row 3"):
+        SVC().fit(X, labels)
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_tables_of_pyarrow_are_frames(words):
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1]})
+    if words:
+        frame["w"] = np.where(X[:, 1] > 0, "a", "b")
+    table = pa.Table.from_pandas(frame)
+    for machine in (SVC(), KernelRidge(), AutoClassifier(members=["linear"], n_repeats=1)):
+        found = machine.fit(table, Y).predict(table)
+        np.testing.assert_array_equal(found, machine.fit(frame, Y).predict(frame))
+    density = GaussianDensity().fit(table)
+    assert list(density.plan_.names) == list(frame.columns)
+    assert len(density.impute(table)) == 60
