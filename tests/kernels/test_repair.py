@@ -66,7 +66,7 @@ def test_rounding_is_not_repaired(method):
 
 
 def test_what_cannot_be_repaired_is_refused():
-    with pytest.raises(ValueError, match="method must be one of 'clip', 'flip', 'shift'"):
+    with pytest.raises(ValueError, match="method must be 'clip', 'flip' or 'shift'"):
         repair_psd(np.eye(2), "drop")
     with pytest.raises(ValueError, match="square"):
         repair_psd(np.ones((2, 3)))

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from absentia.beliefs import Beliefs, ExplicitCovariances, Prior
+from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs.conditioning import condition
 from absentia.kernels.base import Kernel, Scaled, Sum, with_params
 from absentia.kernels.gram.tiles import (
     centre_of,
@@ -17,7 +18,6 @@ from absentia.kernels.gram.tiles import (
     symmetrised,
 )
 from absentia.kernels.polynomial import ExpectedLinear
-from absentia.missingness import Patterns
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
 
@@ -164,15 +164,7 @@ def _with_diagonal(kernel: Kernel, diagonal: str) -> Kernel:
 
 
 def _one_over_feature_variance(kernel: Kernel, prior: Prior) -> float:
-    anything = Beliefs(
-        log_weights=np.log(np.maximum(prior.weights, np.finfo(np.float64).tiny))[None],
-        means=prior.means[None],
-        covariances=ExplicitCovariances(prior.covariances[None]),
-        group_of_row=np.zeros(1, dtype=np.intp),
-        patterns=Patterns.of_mask(np.ones((1, prior.n_features), dtype=bool)),
-        prior=prior,
-    )
-    anything.ensure_valid()
+    anything = condition(prior, np.full((1, prior.n_features), np.nan))[0]
     kernel = kernel.centred_at(prior.mean())
     same = _with_diagonal(kernel, "same")._diag(anything)[0]
     variance = float(same - _with_diagonal(kernel, "independent")._diag(anything)[0])

@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
 
 from absentia.kernels.base import Kernel
-from absentia.parameters import numbers
+from absentia.parameters import numbers, words
 from absentia.tables import FloatArray
-
-_METHODS = ("clip", "flip", "shift")
 
 
 class NotPositiveDefiniteWarning(UserWarning):
@@ -120,9 +118,7 @@ def repair_psd(
     >>> repair.transform([[0.5, 0.5, 0.5]])
     array([[0.5, 0.5, 0.5]])
     """
-    if method not in _METHODS:
-        known = ", ".join(repr(name) for name in _METHODS)
-        raise ValueError(f"method must be one of {known}, found {method!r}.")
+    words("clip", "flip", "shift").check("method", method)
     original = np.array(numbers("K", K, "a square matrix of numbers"), ndmin=2)
     if original.ndim != 2 or original.shape[0] != original.shape[1]:
         raise ValueError(f"K must be a square matrix, found shape {original.shape}.")

@@ -107,16 +107,6 @@ class Bounds(NamedTuple):
     negligible: float
 
 
-class SideValues(NamedTuple):
-    """The numbers of a side, which can be cached with its beliefs."""
-
-    means: FloatArray  # (n, n_features)
-    #: (n,), added to the logarithm of every entry of a row or column: weights, normalisation.
-    constants: FloatArray
-    #: (n,), the exponentials of the constants: an expected kernel is at most one without them.
-    bounds: FloatArray
-
-
 @dataclass(frozen=True, eq=False)
 class Side:
     """One component of the beliefs on one side of a Gram matrix, in the order of computation."""
@@ -124,8 +114,10 @@ class Side:
     beliefs: Beliefs
     ordering: Ordering
     component: int
-    means: FloatArray
+    means: FloatArray  # (n, n_features)
+    #: (n,), added to the logarithm of every entry of a row or column: weights, normalisation.
     constants: FloatArray
+    #: (n,), the exponentials of the constants: an expected kernel is at most one without them.
     bounds: FloatArray
 
     @classmethod
@@ -138,8 +130,7 @@ class Side:
         if not ordering.identity:
             constants, means = constants[ordering.rows], means[ordering.rows]
         bounds = np.exp(np.minimum(constants, _LARGEST_EXPONENT))
-        values = SideValues(means, np.ascontiguousarray(constants), bounds)
-        return cls(beliefs, ordering, component, *values)
+        return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants), bounds)
 
     @classmethod
     def of_components(
@@ -159,9 +150,10 @@ class Side:
         """Return every component; the values of an earlier call with the same norms."""
         ordering = Ordering.of(beliefs)
 
-        def make() -> tuple[FloatArray | None, list[SideValues]]:
+        # Not the sides themselves: beliefs that hold them would hold themselves.
+        def make() -> tuple[FloatArray | None, list[tuple[FloatArray, FloatArray, FloatArray]]]:
             sides = cls.of_components(beliefs, ordering, log_norms)
-            return given_norms, [SideValues(s.means, s.constants, s.bounds) for s in sides]
+            return given_norms, [(s.means, s.constants, s.bounds) for s in sides]
 
         norms, values = cached(beliefs, smoothing, "sides", make)
         if norms is not given_norms:
