@@ -8,12 +8,22 @@ from functools import partial
 
 import numpy as np
 import sklearn.svm
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia import SVC, SVCCV, GaussianDensity, GenRBF, LogisticRegression
+from absentia import (
+    SVC,
+    SVCCV,
+    GaussianDensity,
+    GenRBF,
+    KernelRidge,
+    KernelRidgeCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+)
 from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search.widths import choose_gamma
 from absentia.machines.targets import codes_of_classes
@@ -55,6 +65,7 @@ def rows() -> Iterator[Row]:
     yield leave_one_out_row()
     yield from one_row_rows()
     yield search_row()
+    yield from search_cost_rows()
 
 
 def leave_one_out_row() -> Row:
@@ -109,7 +120,8 @@ def search_row() -> Row:
     mine = SVCCV(Cs=penalties, gammas=gammas, cv=5).fit(X, y)
     ours = time.perf_counter() - start
     start = time.perf_counter()
-    theirs = GridSearchCV(SVC(), {"C": penalties, "gamma": gammas}, cv=5).fit(X, y)
+    plain = SVC(density=FrozenEstimator(GaussianDensity().fit(X)))
+    theirs = GridSearchCV(plain, {"C": penalties, "gamma": gammas}, cv=5).fit(X, y)
     search = time.perf_counter() - start
     if mine.best_params_ != theirs.best_params_:
         raise AssertionError(f"{mine.best_params_} is not {theirs.best_params_}")
@@ -119,5 +131,33 @@ def search_row() -> Row:
         search,
         0.2,
         None,
-        "theirs: GridSearchCV over the same machine; same choice, checked",
+        "theirs: GridSearchCV over the same machine and density; same choice, checked",
     )
+
+
+def search_cost_rows() -> Iterator[Row]:
+    """Time a grid of 4 x 4 candidates in five folds in units of one fit, in processor time."""
+    X, y = example(1000, 20)
+    penalties = (0.1, 1.0, 10.0, 100.0)
+    for search, plain, targets in (
+        (SVCCV(gammas=4, Cs=penalties), SVC, y),
+        (LogisticRegressionCV(gammas=4, Cs=penalties), LogisticRegression, y),
+        (KernelRidgeCV(gammas=4, alphas=penalties), KernelRidge, 2.0 * y - 1),
+    ):
+        start = time.process_time()
+        search.fit(X, targets)
+        ours = time.process_time() - start
+        machine = plain(**search.best_params_).fit(X, targets)
+        fits = []
+        for _ in range(3):
+            start = time.process_time()
+            machine.fit(X, targets)
+            fits.append(time.process_time() - start)
+        yield Row(
+            f"{type(search).__name__}, 4 x 4 grid, 5 folds, n=1000, d=20, 30 % missing",
+            ours,
+            min(fits),
+            20.0,
+            12.0,
+            "theirs: one fit of the plain machine with the parameters chosen; processor time",
+        )

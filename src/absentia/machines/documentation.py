@@ -110,7 +110,7 @@ progress : bool, default=False
     Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).""",
     "search_common_parameters": """\
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
-    What the data could have been; fitted once in each fold, on its training rows only.
+    What the data could have been; fitted once, to all rows, without their targets.
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs, by name or as an object.
 n_jobs : int, default=None

@@ -25,9 +25,10 @@ _RIDGES = tuple(10.0**k for k in range(-4, 3))
 class SVCCV(GramSearch, SupportVectorClassifier):
     """:class:`SVC` with ``C``, ``gamma`` and the mask weight chosen by cross-validation.
 
-    The same choice as ``GridSearchCV(SVC(), {"C": Cs, "gamma": gammas})``, in a fraction of the
-    time: each fold fits its density once and computes the Gram matrix once per gamma; all ``C``
-    are solved on that one matrix, and a mask weight only multiplies it.
+    The search of ``GridSearchCV(SVC(), {"C": Cs, "gamma": gammas})`` in a fraction of the time: one
+    density is fitted to all rows, without their targets, and the Gram matrix of all rows is
+    computed once per gamma; all folds and all ``C`` are solved on parts of it, and a mask weight
+    only multiplies it.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ class SVCCV(GramSearch, SupportVectorClassifier):
 class SVRCV(GramSearch, SupportVectorRegressor):
     """:class:`SVR`: ``C``, ``epsilon``, ``gamma``, the mask weight chosen by cross-validation.
 
-    As :class:`SVCCV`: the choice of a grid search over :class:`SVR`, with densities and Gram
-    matrices shared.
+    As :class:`SVCCV`: a grid search over :class:`SVR` with one density and one Gram matrix per
+    gamma.
 
     Parameters
     ----------
@@ -123,8 +124,8 @@ class SVRCV(GramSearch, SupportVectorRegressor):
 class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     """:class:`KernelRidge`: ``alpha``, ``gamma`` and the mask weight chosen by cross-validation.
 
-    As :class:`SVCCV`: the choice of a grid search over :class:`KernelRidge`, with densities and
-    Gram matrices shared.
+    As :class:`SVCCV`: a grid search over :class:`KernelRidge` with one density and one Gram matrix
+    per gamma. One factorisation for each ``alpha`` gives the predictions of all folds, exactly.
 
     Parameters
     ----------
@@ -163,9 +164,11 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
 class LogisticRegressionCV(GramSearch, LogisticSolver):
     """:class:`LogisticRegression`: ``C``, ``gamma``, the mask weight chosen by cross-validation.
 
-    As :class:`SVCCV`: the choice of a grid search over :class:`LogisticRegression`, with densities
-    and Gram matrices shared. The score is the log loss by default, because probabilities are what
-    the machine is for: settings of the same accuracy can be far too timid. For accuracy give
+    As :class:`SVCCV`: a grid search over :class:`LogisticRegression` with one density and one Gram
+    matrix per gamma. The fit to all rows with each ``C`` gives those without each fold in closed
+    form, to be corrected by a few cheap Newton steps (folds for which these fail are fitted anew):
+    the log-odds of held-out rows are those of refits to about 3e-4. The score is the log loss by
+    default, because settings of the same accuracy can be far too underconfident. For accuracy give
     ``scoring=None``.
 
     Parameters
