@@ -13,6 +13,8 @@ if TYPE_CHECKING:
         column_worth,
         held_out_worth,
         measure_next,
+        sensitivity,
+        tipping_point,
     )
     from absentia.densities import (
         GaussianDensity,
@@ -168,7 +170,9 @@ __all__ = [
     "predict_uncertainty",
     "repair_psd",
     "save",
+    "sensitivity",
     "suspicious_cells",
+    "tipping_point",
 ]
 
 #: Modules with the public names, in the order of the search.

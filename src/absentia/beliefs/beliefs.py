@@ -7,7 +7,7 @@ error have the same form (:meth:`Beliefs.from_moments`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -28,6 +28,7 @@ from absentia.beliefs.display import draw_row, html_table
 from absentia.beliefs.draws import sampled
 from absentia.beliefs.limits import limited
 from absentia.beliefs.prior import Prior, row_probabilities
+from absentia.beliefs.tilting import tilted
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
@@ -389,6 +390,39 @@ class Beliefs(Stored, MemoryRows):
         (array([[-0.8]]), array([[0.6]]))
         """
         return limited(self, lower, upper)
+
+    def tilted(self, shift: ArrayLike, log_odds: Mapping[int, ArrayLike] | None = None) -> Beliefs:
+        """Return the beliefs about missing values that are not missing at random.
+
+        A value that is the more likely to be missing the larger it is has the density of the
+        belief times ``exp(g x)``. With ``g = shift / s``, ``s`` the standard deviation of the
+        belief, the mean of the value moves by ``shift`` deviations, and values that are correlated
+        with it move along. Nothing in the data says how large a shift is.
+
+        Parameters
+        ----------
+        shift : array-like that broadcasts to (n_samples, n_features)
+            In deviations of each missing value; observed values stay. Apply limits afterwards
+            (:meth:`within`): the tilt of a truncated Gaussian is the truncated tilt.
+        log_odds : dict of int to array-like, optional
+            For a column of categories, by its position among them: what is added to the
+            logarithm of the odds of each category where it is missing.
+
+        Returns
+        -------
+        Beliefs
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia import GaussianDensity
+        >>> X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 1000)
+        >>> beliefs = GaussianDensity().fit(X).condition([[np.nan, np.nan], [0.0, np.nan]])
+        >>> beliefs.tilted([0.0, 1.0]).mean().round(1)
+        array([[0.8, 1. ],
+               [0. , 0.6]])
+        """
+        return tilted(self, shift, log_odds)
 
     def to_table_units(self, values: FloatArray) -> FloatArray:
         """Return numbers of the beliefs' columns in the units of the table.

@@ -160,7 +160,7 @@ def measure_next(
         count_from(16, MOST_DRAWS).check("n_draws", n_draws)
     SHARE.check("worth_share", worth_share)
     FINITE.check("stop_below", stop_below)
-    candidates = unknowns.missing(table.array) & _wanted(among, names)
+    candidates = unknowns.missing(table.array) & wanted_columns(among, names, "among")
     if budget is not None:
         _BUDGET.check("budget", budget)
         candidates &= prices <= budget
@@ -238,7 +238,8 @@ def _checked_loss(loss: Loss) -> Loss:
     return checked
 
 
-def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
+def wanted_columns(among: Sequence[Any] | None, names: Sequence[str], what: str) -> BoolArray:
+    """Return which columns are meant by their names or indices, all where none are."""
     if among is None:
         return np.ones(len(names), dtype=np.bool_)
     wanted = np.zeros(len(names), dtype=np.bool_)
@@ -248,7 +249,7 @@ def _wanted(among: Sequence[Any] | None, names: Sequence[str]) -> BoolArray:
         elif isinstance(column, int | np.integer) and -len(names) <= column < len(names):
             wanted[column] = True
         else:
-            raise unknown_column("among names", column, names)
+            raise unknown_column(f"{what} names", column, names)
     return wanted
 
 

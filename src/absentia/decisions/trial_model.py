@@ -96,23 +96,23 @@ class TrialModel:
         """Whether one prediction has a loss: probabilities, a region, or a predicted variance."""
         return self.classifies or self.region is not None or reports_spread(self.model)
 
-    def __call__(self, table: Table, origin: IntArray) -> FloatArray:
-        """Return the predictions for rows, in batches."""
+    def __call__(self, table: Table, origin: IntArray, spread: bool = True) -> FloatArray:
+        """Return the predictions for rows, in batches, of regressors with their variance."""
         parts = []
         for start in range(0, len(table), _BATCH):
             part = slice(start, start + _BATCH)
-            parts.append(self._predict(self.written(table[part], origin[part])))
+            parts.append(self._predict(self.written(table[part], origin[part]), spread))
         return np.concatenate(parts)
 
-    def _predict(self, rows: Any) -> FloatArray:
+    def _predict(self, rows: Any, spread: bool) -> FloatArray:
         if self.region is not None:
             region = getattr(self.model, _REGIONS[self.region])(rows)
             return np.asarray(getattr(region, self.region), dtype=np.float64)[:, None]
         if self.classifies:
             return np.asarray(self.model.predict_proba(rows), dtype=np.float64)
-        if reports_spread(self.model):
-            mean, _, spread = BANDS["normalised"]((self.model,), rows).T
-            return np.column_stack([mean, spread**2])
+        if spread and reports_spread(self.model):
+            mean, _, deviation = BANDS["normalised"]((self.model,), rows).T
+            return np.column_stack([mean, deviation**2])
         mean = BANDS["absolute"]((self.model,), rows)[:, 0]
         return np.column_stack([mean, np.full(len(mean), np.nan)])
 
