@@ -42,7 +42,7 @@ def trained():
     X, y = wide_table(180, 0)
     rows = LearningRows(X, y, None, 3)
     (plan,) = plan_members(rows, SETTINGS)
-    return rows, try_member(plan, Folds(rows, SETTINGS)).found[2]
+    return rows, try_member(plan, Folds(rows, SETTINGS)).fitted
 
 
 def test_columns_that_no_row_missed_do_not_make_new_rows_unlike_all_others(trained):
@@ -76,7 +76,7 @@ def test_many_rows_take_the_weights_to_fourier_features():
     X[rng.random(2600) < 0.3, 1] = np.nan
     rows = LearningRows(X, (X[:, 0] > 0).astype(int), None, 2)
     (plan,) = plan_members(rows, SETTINGS)
-    member = try_member(plan, Folds(rows, SETTINGS)).found[2]
+    member = try_member(plan, Folds(rows, SETTINGS)).fitted
     machine = member.model[-1]
     assert isinstance(machine, LargeScaleLogisticRegression)
     assert machine.mask_weight[1] in (0.02, 0.1, 0.5)

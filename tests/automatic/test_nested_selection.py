@@ -15,12 +15,7 @@ from absentia.automatic import kernel_members
 from absentia.automatic.assembly import try_member
 from absentia.automatic.folds import Folds, Settings, make_splits
 from absentia.automatic.member_specs import plan_members
-from absentia.automatic.member_tuning import (
-    EstimatorPlan,
-    FittedMember,
-    LearningRows,
-    StagedPlan,
-)
+from absentia.automatic.member_tuning import EstimatorPlan, FittedMember, LearningRows
 from absentia.automatic.nested_selection import Candidates
 
 SETTINGS = Settings(hidden=(), n_splits=3, n_jobs=1)
@@ -40,15 +35,11 @@ class Guess(RegressorMixin, BaseEstimator):
         numbers = np.random.default_rng([self.seed, self.max_iter]).normal(size=1000)
         return numbers[np.asarray(X)[:, 0].astype(int)]
 
-    def staged_predict(self, X):
-        for step in range(1, self.max_iter + 1):
-            yield Guess(self.seed, step).predict(X)
-
 
 GRID = {"seed": tuple(range(8))}
 GUESSES = {
     "one fold": EstimatorPlan(Guess(), GRID),
-    "stages": StagedPlan(Guess(), GRID, stages=(1, 2, 3)),
+    "sizes": EstimatorPlan(Guess(), GRID | {"max_iter": (1, 2)}),
 }
 
 
@@ -61,9 +52,9 @@ def test_the_best_of_many_guesses_looks_like_a_guess(kind, n_repeats):
         rows = LearningRows(np.arange(float(n))[:, None], y, None, None)
         folds = Folds(rows, replace(SETTINGS, n_repeats=n_repeats, seed=seed))
         tried = try_member(GUESSES[kind], folds)
-        both, answers, _ = tried.found
+        answers = tried.nested
         if n_repeats == 2:  # the answers of the second repeat alone
-            answers = 2 * both - answers
+            answers = 2 * tried.answers - answers
         found.append(np.mean((answers[0, :, 0] - y) ** 2))
     # The target and the guess have variance one, the mean of the 20 rows learned from 1/20.
     error = np.std(found) / np.sqrt(len(found))
@@ -114,7 +105,7 @@ def test_folds_that_hold_a_whole_class_are_not_left_out_together(chosen):
     assert not rows.can_train(np.arange(38))
     assert not replace(rows, weights=(y == 0).astype(float)).can_train(np.arange(40))
     _, tried = chosen(rows, n_splits=2)
-    assert np.isfinite(tried.found[1]).all()
+    assert np.isfinite(tried.nested).all()
 
 
 @pytest.mark.parametrize("kind", [AutoClassifier, AutoRegressor])
@@ -140,7 +131,7 @@ def test_predictions_of_a_fold_are_those_of_a_model_without_it(n_classes, chosen
     y = y if n_classes is None else np.digitize(y, [-0.3, 0.3][: n_classes - 1])
     rows = LearningRows(X, y, rng.uniform(0.5, 2.0, 60), n_classes)
     picked, tried = chosen(rows, n_splits=3)
-    _, nested, fitted = tried.found
+    nested, fitted = tried.nested, tried.fitted
     for (key, penalty), (train, test) in zip(picked, make_splits(rows, 3, None, 0), strict=False):
         learned, centre = rows[train].centred()
         before = fitted.model[:-1]
@@ -154,12 +145,10 @@ def test_predictions_of_a_fold_are_those_of_a_model_without_it(n_classes, chosen
 
 
 def test_rows_that_judged_choose_for_other_rows_only():
-    first = np.array([[1.0, 1.0, 4.0, np.nan], [2.0, 2.0, 0.0, np.nan]])
-    second = np.array([[np.nan, np.nan, np.nan, 0.0], [np.nan, np.nan, np.nan, 1.0]])
-    choices = Candidates((first, second))
+    found = np.array([[1.0, 1.0, 4.0, np.nan], [2.0, 2.0, 0.0, np.nan]])
+    choices = Candidates(found)
     assert choices.without(np.array([0, 3])) == 1
     assert choices.without(np.array([2])) == 0
-    assert choices.without(np.array([0, 1, 2])) == 0  # by the second fold
-    assert choices.without(np.arange(4)) == 0
-    heavy = Candidates((first,), np.array([9.0, 1.0, 1.0, 1.0]))
+    assert choices.without(np.array([0, 1, 2])) == 0  # nothing is left to choose by
+    heavy = Candidates(found, np.array([9.0, 1.0, 1.0, 1.0]))
     assert heavy.without(np.array([3])) == 0

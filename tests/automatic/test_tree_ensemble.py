@@ -54,6 +54,13 @@ def test_numbers_are_those_of_scikit_learn(model):
     np.testing.assert_allclose(trees.answer(X)[:, 0], model.predict(X), atol=1e-12)
 
 
+@pytest.mark.parametrize("stage", [1, 3])
+def test_the_first_stages_are_those_of_scikit_learn(stage):
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(X, CODES)
+    expected = list(model.staged_predict_proba(X))[stage - 1]
+    np.testing.assert_allclose(TreeEnsemble.of(model, 3, stage).answer(X), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("seen", [(0, 2), (1, 2), (0, 1)])
 @pytest.mark.parametrize(
     "model",

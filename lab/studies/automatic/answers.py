@@ -95,10 +95,10 @@ def compute(trial: Trial, member: str, store: Path) -> str:
     started = time.process_time()
     (plan,) = plan_members(trial.rows, folds.settings)
     tried = try_member(plan, folds)
-    if tried.found is None:
+    if tried.fitted is None or tried.remark:
         path.with_suffix(".failed").write_text(tried.remark)
         return f"{path.stem}: {tried.remark}"
-    answers, _, fitted = tried.found
+    answers, fitted = tried.answers, tried.fitted
     tests = [
         answer_with_holes(fitted, table, folds.norm, folds.density, folds.points)
         for table in trial.tests

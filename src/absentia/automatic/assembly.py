@@ -14,12 +14,7 @@ from absentia.automatic.blending import blend_weights, fit_temperature, tempered
 from absentia.automatic.committee import Committee, MemberTable, summarise
 from absentia.automatic.folds import Folds, OutOfFold, Settings, TimeUpError, density_for
 from absentia.automatic.member_specs import SPECS, plan_members
-from absentia.automatic.member_tuning import (
-    ROWS_FOR_THREADS,
-    FittedMember,
-    LearningRows,
-    MemberPlan,
-)
+from absentia.automatic.member_tuning import ROWS_FOR_THREADS, LearningRows, MemberPlan
 from absentia.densities.fit_density import shared_fits
 from absentia.engine.threads import one_blas_thread
 from absentia.hidden_warnings import hidden_warnings
@@ -44,21 +39,6 @@ class Assembled:
     folds: Folds
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """A member after it was tried, with a remark if it was left out.
-
-    ``found`` are its out-of-fold predictions (n_levels, n_samples, n_outputs), those of the first
-    repeat alone, and the member fitted to all rows.
-    """
-
-    name: str
-    description: str
-    found: tuple[FloatArray, FloatArray, FittedMember] | None
-    seconds: float
-    remark: str
-
-
 def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = None) -> Assembled:
     """Try the members, choose their weights at every level of hidden cells, and average them.
 
@@ -72,7 +52,7 @@ def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = 
         ranks = {name: rank for rank, name in enumerate(SPECS)}
         order.sort(key=lambda k: ranks.get(plans[k].name, len(ranks)))
     folds = Folds(rows, settings, groups)
-    tried: dict[int, Tried] = {}
+    tried: dict[int, OutOfFold] = {}
     total = len(plans) * len(folds.splits)
     few = len(rows.y) < ROWS_FOR_THREADS
     with (
@@ -85,13 +65,13 @@ def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = 
         _ = folds.density  # an error of its fit is not one of a member
         remark = ""
         for k in order:
+            found = any(not each.remark for each in tried.values())
+            # Until there is a member the budget does not count: one is better than none.
+            if found and settings.time_budget is not None:
+                folds.deadline = started + _SHARE_FOR_MEMBERS * settings.time_budget
             try:
-                # The first member is tried whatever the budget: one is better than none.
-                if any(each.found for each in tried.values()) and settings.time_budget is not None:
-                    folds.deadline = started + _SHARE_FOR_MEMBERS * settings.time_budget
                 tried[k] = try_member(plans[k], folds, remark)
             except KeyboardInterrupt:
-                found = any(each.found for each in tried.values())
                 if settings.on_interrupt != "keep" or not found:
                     raise
                 remark = _INTERRUPTED
@@ -99,45 +79,39 @@ def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = 
     return _averaged([tried[k] for k in range(len(plans))], folds, settings.weighting)
 
 
-def try_member(plan: MemberPlan, folds: Folds, remark: str = "") -> Tried:
+def try_member(plan: MemberPlan, folds: Folds, remark: str = "") -> OutOfFold:
     """Let a member choose its parameters and predict the held-out rows of every fold.
 
     A ``remark`` says why it is not tried.
     """
-    started, out = time.monotonic(), OutOfFold(folds, plan.name)
+    started, out = time.monotonic(), OutOfFold(folds, plan)
     # A member that converges slowly, or a column that is constant in a fold, shows in its loss.
     with hidden_warnings():
         try:
             if not remark:
                 folds.check()
                 plan.run(folds, out)
+                if np.isinf(out.answers).any() or np.isnan(out.nested[0]).all():
+                    remark = "failed: answers are not finite"
         except TimeUpError:
             remark = "" if out.is_complete else _LATE  # further repeats are not needed
         except (ValueError, np.linalg.LinAlgError, FloatingPointError, MemoryError) as error:
             remark = f"failed: {error}"
-    found = None
-    if not remark and out.fitted is not None:
-        answers = out.answers
-        if np.isinf(answers).any() or not np.isfinite(out.nested[0]).any():
-            remark = "failed: answers are not finite"
-        else:
-            found = (answers, out.nested, out.fitted)
-    seconds = time.monotonic() - started
-    report("%s: %.1f s%s", plan.name, seconds, f", {remark}" if remark else "")
-    return Tried(plan.name, plan.description, found, seconds, remark)
+    out.remark, out.seconds = remark, time.monotonic() - started
+    report("%s: %.1f s%s", plan.name, out.seconds, f", {remark}" if remark else "")
+    return out
 
 
-def _averaged(tried: list[Tried], folds: Folds, weighting: str) -> Assembled:
-    """Weigh the members that were found."""
-    usable = [k for k, member in enumerate(tried) if member.found is not None]
-    found = [member.found for member in tried if member.found is not None]
-    if not found:
+def _averaged(tried: list[OutOfFold], folds: Folds, weighting: str) -> Assembled:
+    """Weigh the members that were not left out."""
+    usable = [k for k, member in enumerate(tried) if not member.remark]
+    if not usable:
         raise ValueError(f"No member could be fitted; the first one: {tried[0].remark}")
-    answers = np.stack([own for own, _, _ in found])
-    nested = np.stack([own for _, own, _ in found])
+    answers = np.stack([tried[k].answers for k in usable])
+    nested = np.stack([tried[k].nested for k in usable])
     blended, weights, temperatures, excess = weigh(folds, weighting, answers, nested)
     kept = np.flatnonzero(weights.max(axis=0) > 0)
-    members = tuple(found[k][2] for k in kept)
+    members = tuple(fitted for k in kept if (fitted := tried[usable[k]].fitted) is not None)
     all_weights = np.zeros((len(tried), len(excess)))
     all_weights[usable] = weights.T
     committee = Committee(

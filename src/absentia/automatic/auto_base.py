@@ -133,7 +133,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         check_parameters(self)
         encoder, opened = _encoded(X, y)
         table = _numbers_with_limits(opened)
-        n_samples, used = len(table), np.arange(len(table))
+        n_samples, note = len(table), ""
         warn_of_other_order(X, y)
         targets = self._check_targets(y, len(table))
         if len(table) < 2:
@@ -145,18 +145,16 @@ class AutoMachine(TakesMissing, ShowsColumns):
         if groups is not None:
             groups = np.asarray(groups)
             check_consistent_length(table.array, groups)
-        if weights is not None and not weights.all():  # rows of no weight count as absent
-            used = np.flatnonzero(weights)
-            table, weights = table[used], weights[used]
+        # Rows of no weight count as absent.
+        counted = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
+        used = self._affordable(counted, targets, table.shape[1])
+        if len(used) < len(counted):
+            note = f"learned from {len(used):,} of {len(counted):,} rows, for want of time"
+        if len(used) < n_samples:
+            table = table[used]
             targets = self._check_targets(targets[used], len(table))
+            weights = None if weights is None else weights[used]
             groups = None if groups is None else groups[used]
-        affordable = self._affordable(targets, table.shape[1])
-        note = ""
-        if len(affordable) < len(table):
-            note = f"learned from {len(affordable):,} of {len(table):,} rows, for want of time"
-            table, targets, used = table[affordable], targets[affordable], used[affordable]
-            weights = None if weights is None else weights[affordable]
-            groups = None if groups is None else groups[affordable]
         given = {name: getattr(self, name) for name in _SETTINGS}
         given["hidden"] = tuple(float(share) for share in self.hidden)
         given["n_repeats"] = self.n_repeats or 1 + (len(table) <= _ROWS_FOR_REPEATS)
@@ -219,20 +217,17 @@ class AutoMachine(TakesMissing, ShowsColumns):
             one_output=isinstance(self, RegressorMixin),
         )
 
-    def _affordable(self, targets: np.ndarray, n_columns: int) -> IntArray:
+    def _affordable(self, rows: IntArray, targets: np.ndarray, n_columns: int) -> IntArray:
         """Return the rows to learn from: all, or a sample if the time budget is short."""
-        rows = np.arange(len(targets))
-        if self.time_budget is None:
-            return rows
-        most = max(_FEWEST_ROWS, int(self.time_budget * _CELLS_PER_SECOND / max(1, n_columns)))
+        seconds = np.inf if self.time_budget is None else self.time_budget
+        most = max(_FEWEST_ROWS, seconds * _CELLS_PER_SECOND / max(1, n_columns))
         if len(rows) <= most:
             return rows
-        order = check_random_state(self.random_state).permutation(len(rows))
-        chosen = order[:most]
+        order = check_random_state(self.random_state).permutation(rows)
+        chosen = order[: int(most)]
         if isinstance(self, ClassifierMixin):  # two rows of every class at least
-            _, codes = np.unique(targets[order], return_inverse=True)
-            firsts = [np.flatnonzero(codes == code)[:2] for code in range(codes.max() + 1)]
-            chosen = np.union1d(chosen, order[np.concatenate(firsts)])
+            for label in np.unique(targets[rows]):
+                chosen = np.union1d(chosen, order[targets[order] == label][:2])
         return np.sort(chosen)
 
     def _table(self, X: TableLike) -> Table:
@@ -280,6 +275,12 @@ def _numbers_with_limits(rows: Table) -> Table:
 
 def _encoded(X: TableLike, y: ArrayLike) -> tuple[TableEncoder | None, Table]:
     """Return a table as numbers, with the encoder where a frame has words or dates."""
+    if type(X).__module__.startswith("dask"):
+        raise TypeError(
+            "A Dask table was passed, but the automatic machines need rows in memory: use "
+            "X.compute() on a sample, or LargeScaleLogisticRegression or LargeScaleRidge, which "
+            "learn from Dask tables."
+        )
     X = from_arrow(X)
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True)

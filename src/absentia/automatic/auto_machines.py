@@ -38,9 +38,11 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         of estimators that take NaN. The last two names need their packages, and a machine that
         uses them cannot be saved.
     time_budget : float, optional
-        Seconds of wall time that a fit may take. A member is not begun when it would probably come
-        too late; the first is always tried. Without it, and with an integer ``random_state``, a fit
-        is deterministic.
+        Seconds of wall time that a fit may take. Cheap members are tried first; one that would come
+        too late is given up between two steps of its work, and the first is always finished. If the
+        time would not suffice for the whole table, members learn from a sample of the rows, and
+        ``members_`` says so. Without a budget, and with an integer ``random_state``, a fit is
+        deterministic.
     weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
         How weights are chosen: the optimum over all weights of sum one, shrunk towards equal
         weights, forward selection with replacement (Caruana and others, 2004), the optimum
@@ -54,6 +56,9 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         Folds; fewer where a class is rare.
     n_repeats : int, optional
         How often folds are cut anew; by default twice up to 400 rows, else once.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does during a fit: leave the estimator as it was, or make an average of the
+        members that are finished.
     progress : bool, default=False
         Whether to show a bar with the time left.
     random_state : int, RandomState instance or None, default=None
@@ -90,14 +95,17 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     -----
     ``score_``, ``log_loss_`` and ``out_of_fold_`` are those of the first repetition of the folds,
     by nested cross-validation. Width, penalty and weight of the mask kernel for a fold are chosen
-    by models that were neither trained nor scored on its rows: folds are left out two at a time
-    (three beyond 400 rows), and each is scored by models without the other. Sizes of trees and
-    penalties on Fourier features are chosen by the loss on rows of other folds, from models that
-    may have been trained on the fold, and so are the weights and the temperature of the average.
-    With two folds, or where two or three have all rows of a class, this holds for kernels too.
-    Densities and scalings of columns in the search have seen all rows, but no targets. Further
-    repetitions, in which kernels are chosen by rows of other folds too, count in ``members_`` and
-    in the final weights only.
+    by models that were neither trained nor scored on its rows: folds are left out two at a time,
+    and each is scored by models without the other. Sizes of trees are chosen by the loss on rows
+    of other folds, from models that may have been trained on the fold, and so are the weights and
+    the temperature of the average. With two folds, or where two have all rows of a class, this
+    holds for kernels too. Densities and scalings of columns have seen all rows, but no targets.
+    Further repetitions, in which kernels are chosen by rows of other folds too, count in
+    ``members_`` and in the final weights only.
+
+    Kernel members choose widths on 500 rows at most and penalties on 40 000. Beyond 2500 rows they
+    use Fourier features, beyond 20 000 rows only the first two folds are predicted, forests grow
+    each tree on 20 000 rows, and densities are fitted to as many; members learn from all rows.
 
     Examples
     --------
@@ -170,6 +178,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
     n_splits : int, default=5
     n_repeats : int, optional
+    on_interrupt : {"raise", "keep"}, default="raise"
     progress : bool, default=False
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional

@@ -187,7 +187,7 @@ class MemberTable(Stored):
     hidden : tuple of float
         Share of the observed cells that was hidden at each level.
     remarks : tuple of str
-        Why a member was not used, else empty.
+        Why a member was left out, or that it learned from a sample of the rows, else empty.
     measure : str
         The name of the scores, ``"accuracy"`` or ``"R²"``.
     """
@@ -251,9 +251,9 @@ def summarise(
     centre = np.average(rows.y, weights=rows.row_weights)
     spread = np.average((rows.y - centre) ** 2, weights=rows.row_weights) or 1.0
     for k, member in enumerate(tried):
-        if member.found is None:
+        if member.remark:
             continue
-        for level, own in reversed(list(enumerate(member.found[0]))):
+        for level, own in reversed(list(enumerate(member.answers))):
             scored = np.isfinite(own).all(axis=1) & (rows.row_weights > 0)
             y, row_weights = rows.y[scored], rows.row_weights[scored]
             found[k, level] = np.average(losses(own[scored], y, rows.task), weights=row_weights)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from absentia.automatic.committee import MissingNorm, answer_with_holes, hide_cells
-from absentia.automatic.member_tuning import FittedMember, LearningRows
+from absentia.automatic.member_tuning import FittedMember, LearningRows, MemberPlan
 from absentia.automatic.nested_selection import Splits
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities import GaussianDensity
@@ -135,12 +135,14 @@ class OutOfFold:
     """Predictions of held-out rows by one member, and the member fitted to all rows.
 
     ``nested`` (n_levels, n_samples, n_outputs) are those of the first repeat, NaN for rows without
-    one, whose parameters were chosen without the targets of the fold: they score the average.
+    one, whose parameters were chosen without the targets of the fold: they score the average. A
+    member that was left out has a ``remark``.
     """
 
-    def __init__(self, folds: Folds, name: str):
-        self.folds, self.name = folds, name
+    def __init__(self, folds: Folds, plan: MemberPlan):
+        self.folds, self.name, self.description = folds, plan.name, plan.description
         self.fitted: FittedMember | None = None
+        self.remark, self.seconds = "", 0.0
         shape = (len(folds.tables), len(folds.rows.y), folds.rows.n_classes or 1)
         self.nested = np.full(shape, np.nan)
         self._sums, self._counts = np.zeros(shape), np.zeros(shape[:2])

@@ -146,10 +146,10 @@ class FeaturePlan(MemberPlan):
         chosen = trial.choose(search, pool)
         whole = folds.sample(_POOL_ROWS)
         if len(whole) > len(pool):
-            # The cost of one map at a time grows at least with the square of the rows.
-            one = (time.monotonic() - begun) / len(search)
-            folds.check(one * (len(whole) / len(pool)) ** (1 if n_components else 2))
-            if self._n_components(len(whole)):
+            n_components = self._n_components(len(whole))
+            seconds = (time.monotonic() - begun) / len(search)
+            folds.check(seconds * (len(whole) / len(pool)) ** (1 if n_components else 2))
+            if n_components:
                 n_components = trial.enough_components(*chosen[-1])
             # More rows move the penalty by a step of the grid at most.
             steps = [self.penalties.index(penalty) for _, penalty in chosen]
@@ -221,7 +221,7 @@ class _Trial:
         """Return map and penalty for each fold of all repeats, and last those for new rows."""
         all_fits = list(search.values())
         candidates = Candidates(
-            (np.concatenate([fits.found for fits in all_fits]),),
+            np.concatenate([fits.found for fits in all_fits]),
             None if self.rows.weights is None else self.rows.weights[pool],
             [np.concatenate(parts) for parts in zip(*(f.nested for f in all_fits), strict=True)],
         )

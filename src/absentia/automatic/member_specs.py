@@ -26,7 +26,6 @@ from absentia.automatic.member_tuning import (
     EstimatorPlan,
     LearningRows,
     MemberPlan,
-    StagedPlan,
 )
 from absentia.densities import MixtureDensity
 from absentia.densities.fit_density import DensityLike
@@ -145,9 +144,9 @@ def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     fixed = {"learning_rate": 0.06, "l2_regularization": 1.0, "min_samples_leaf": 10}
     trees = kind(**fixed, early_stopping=False, random_state=settings.seed)
     if len(rows.table) > ROWS_FOR_THREADS:
-        return StagedPlan(trees, {"max_leaf_nodes": (31,)}, stages=(100, 200, 400, 600))
+        return EstimatorPlan(trees, {"max_leaf_nodes": (31,)}, (100, 200, 400, 600))
     leaves = (3, 8) if len(rows.table) <= MOST_KERNEL_ROWS else (8, 31)
-    return StagedPlan(trees, {"max_leaf_nodes": leaves})
+    return EstimatorPlan(trees, {"max_leaf_nodes": leaves}, (25, 50, 100, 200))
 
 
 def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:
@@ -173,14 +172,6 @@ def _mixture(settings: Settings) -> DensityLike:
 
 def _has_holes(rows: LearningRows) -> bool:
     return bool(rows.table.mask.any())
-
-
-def _is_narrow(rows: LearningRows) -> bool:
-    return bool(rows.table.shape[1] <= _MOST_MIXTURE_COLUMNS)
-
-
-def _never(rows: LearningRows) -> bool:
-    return False
 
 
 _SCALED = KeepsLimits(StandardScaler())
@@ -213,11 +204,14 @@ SPECS = {
         MemberSpec("beliefs-scores", "genRBF on beliefs about normal scores of the columns",
                    _kernel(_normal_scores, _SCALED)),
         MemberSpec("beliefs-mixture", "genRBF on beliefs of a mixture of three",
-                   _kernel(_SCALED, density=_mixture), default=_is_narrow),
+                   _kernel(_SCALED, density=_mixture),
+                   default=lambda rows: rows.table.shape[1] <= _MOST_MIXTURE_COLUMNS),
         MemberSpec("gaussian-process", "Gaussian process on beliefs", _gaussian_process,
-                   default=_never),
-        MemberSpec("catboost", "trees of catboost", _CATBOOST, averages=True, default=_never),
-        MemberSpec("lightgbm", "trees of lightgbm", _LIGHTGBM, averages=True, default=_never),
+                   default=lambda rows: False),
+        MemberSpec("catboost", "trees of catboost", _CATBOOST, averages=True,
+                   default=lambda rows: False),
+        MemberSpec("lightgbm", "trees of lightgbm", _LIGHTGBM, averages=True,
+                   default=lambda rows: False),
     )
 }
 # fmt: on

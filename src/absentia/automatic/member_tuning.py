@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from absentia.automatic.nested_selection import Candidates
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.targets import Task
-from absentia.predictions.wrapped_model import class_probabilities, fit_weighted, spread_over
+from absentia.predictions.wrapped_model import class_probabilities, fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
 from absentia.tables.stored import Stored
@@ -152,16 +151,16 @@ class MemberPlan(ABC):
         """Choose parameters, fit the member to all rows, and predict the rows of every fold."""
 
 
-#: A fit that was made to compare candidates, by candidate and fold.
-Grown = dict[tuple[int, int], Callable[[], FittedMember]]
-
-
 @dataclass(frozen=True, eq=False)
 class EstimatorPlan(MemberPlan):
-    """An estimator that takes NaN, with a small grid of its parameters."""
+    """An estimator that takes NaN, with a small grid of its parameters.
+
+    ``stages`` are numbers of boosted trees to choose from, all of them from one fit.
+    """
 
     estimator: BaseEstimator
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    stages: tuple[int, ...] = ()
 
     @property
     def takes_limits(self) -> bool:
@@ -169,7 +168,7 @@ class EstimatorPlan(MemberPlan):
 
     def run(self, folds: Folds, out: OutOfFold) -> None:
         rows = folds.rows.seen_by(self.takes_limits, folds.density)
-        models, candidates, grown = self._compared(rows, folds)
+        models, candidates, known = self._compared(rows, folds)
         n_first, begun = len(folds.first), time.monotonic()
         out.fitted = self._member(models[candidates.without([])], rows, folds)
         seconds = time.monotonic() - begun
@@ -177,33 +176,35 @@ class EstimatorPlan(MemberPlan):
             folds.check(seconds * max(1, n_first - fold))
             begun, candidate = time.monotonic(), candidates.for_fold(fold, test)
             own, centre = rows[train].centred()
-            known = grown.get((candidate, fold))
-            member = known() if known else self._member(models[candidate], own, folds)
+            member = known.get((candidate, fold)) or self._member(models[candidate], own, folds)
             for level, some in folds.rows_to_predict(fold):
                 out.add(fold, level, some, centre + folds.answer(member, level, some))
             seconds = time.monotonic() - begun
 
     def _compared(
         self, rows: LearningRows, folds: Folds
-    ) -> tuple[list[BaseEstimator], Candidates, Grown]:
-        """Return the candidates, their losses on the first folds, and the fits made for that."""
-        grid = ParameterGrid(dict(self.grid))
-        models = [clone(self.estimator).set_params(**candidate) for candidate in grid]
+    ) -> tuple[list[BaseEstimator], Candidates, dict[tuple[int, int], FittedMember]]:
+        """Return the candidates, their losses on the first folds, and members fitted for that."""
+        sizes = [{"max_iter": stage} for stage in self.stages] or [{}]
+        models = [
+            clone(self.estimator).set_params(**candidate, **size)
+            for candidate in ParameterGrid(dict(self.grid))
+            for size in sizes
+        ]
         if len(models) == 1:
             return models, Candidates(), {}
-        grown: Grown = {}
-        found = []
+        known, found = {}, np.full((len(models), len(rows.y)), np.nan)
         for fold, (train, test) in enumerate(folds.first[:_COMPARED]):
             learned, centre = rows[train].centred()
-            held_out = rows[test]
-            of_rows = np.full((len(models), len(rows.y)), np.nan)
-            for candidate, model in enumerate(models):
-                member = self._member(model, learned, folds)
-                grown[candidate, fold] = partial(_itself, member)
+            held_out, n = rows[test], len(sizes)
+            for place, model in enumerate(models):
+                if place % n == 0:  # the largest size has the trees of all
+                    grown = self._fit(clone(models[place + n - 1]), learned, folds)
+                stage = model.max_iter if self.stages else None
+                member = known[place, fold] = self._as_member(grown, rows.n_classes, stage)
                 answers = centre + member.answer(held_out.table)
-                of_rows[candidate, test] = losses(answers, held_out.y, rows.task)
-            found.append(of_rows)
-        return models, Candidates(tuple(found), rows.weights), grown
+                found[place, test] = losses(answers, held_out.y, rows.task)
+        return models, Candidates(found, rows.weights), known
 
     def _member(self, model: BaseEstimator, rows: LearningRows, folds: Folds) -> FittedMember:
         """Fit a copy of an estimator."""
@@ -233,47 +234,6 @@ class EstimatorPlan(MemberPlan):
                 fit_weighted(model, table, rows.y, rows.weights)
                 folds.check((pieces - piece) * (time.monotonic() - begun))
         return model
-
-
-@dataclass(frozen=True, eq=False)
-class StagedPlan(EstimatorPlan):
-    """Boosted trees; their number is chosen among ``stages``, from one fit per candidate."""
-
-    stages: tuple[int, ...] = (25, 50, 100, 200)
-
-    def _compared(
-        self, rows: LearningRows, folds: Folds
-    ) -> tuple[list[BaseEstimator], Candidates, Grown]:
-        grid = list(ParameterGrid(dict(self.grid)))
-        places = [(stage, k) for k in range(len(grid)) for stage in self.stages]
-        models = [clone(self.estimator).set_params(max_iter=s, **grid[k]) for s, k in places]
-        of_rows = np.full((len(places), len(rows.y)), np.nan)
-        grown: Grown = {}
-        for fold, (train, test) in enumerate(folds.first[:_COMPARED]):
-            held_out = rows[test]
-            learned, centre = rows[train].centred()
-            table = np.where(learned.table.mask.all(axis=0), 0.0, held_out.table.array)
-            for k, candidate in enumerate(grid):
-                model = clone(self.estimator).set_params(max_iter=self.stages[-1], **candidate)
-                model = self._fit(model, learned, folds)
-                staged = model.staged_predict_proba if rows.n_classes else model.staged_predict
-                for stage, answers in enumerate(staged(table), start=1):
-                    if stage not in self.stages:
-                        continue
-                    if rows.n_classes is None:
-                        answers = centre + np.reshape(answers, (-1, 1))
-                    else:
-                        answers = spread_over(np.arange(rows.n_classes), model.classes_, answers)
-                    place = places.index((stage, k))
-                    of_rows[place, test] = losses(answers, held_out.y, rows.task)
-                    if isinstance(model, _TREES):
-                        as_member = partial(self._as_member, model, rows.n_classes, stage)
-                        grown[place, fold] = as_member
-        return models, Candidates((of_rows,), rows.weights), grown
-
-
-def _itself(member: FittedMember) -> FittedMember:
-    return member
 
 
 def _carries_limits(model: Any) -> bool:

@@ -30,35 +30,30 @@ Splits = Sequence[tuple[IntArray, IntArray]]
 class Candidates:
     """The loss of each candidate of a member on held-out rows.
 
-    The losses ``found`` are arrays (n_candidates, n_samples), NaN for rows that were not scored;
-    the first chooses, later ones choose for a fold that has all rows of those before. ``nested``
-    are such losses for each fold of the first repeat, of candidates that were trained without its
-    rows; they choose for the fold, where there are any.
+    The losses ``found`` are an array (n_candidates, n_samples), NaN for rows that were not scored.
+    ``nested`` are such losses for each fold of the first repeat, of candidates that were trained
+    without its rows; they choose for the fold, where there are any.
     """
 
-    found: tuple[FloatArray, ...] = ()
+    found: FloatArray | None = None
     weights: FloatArray | None = None
     nested: Sequence[FloatArray] = ()
 
     def for_fold(self, fold: int, rows: IntArray) -> int:
         """Return the candidate that predicts a fold of these rows, counted over all repeats."""
         if fold < len(self.nested):
-            return self._best(self.nested[fold], []) or 0
+            return self._best(self.nested[fold], [])
         return self.without(rows)
 
     def without(self, rows: ArrayLike) -> int:
         """Return the candidate with the smallest loss on all other rows, by default the first."""
-        for found in self.found:
-            best = self._best(found, rows)
-            if best is not None:
-                return best
-        return 0
+        return 0 if self.found is None else self._best(self.found, rows)
 
-    def _best(self, found: FloatArray, left_out: ArrayLike) -> int | None:
+    def _best(self, found: FloatArray, left_out: ArrayLike) -> int:
         others = np.asarray(~np.isnan(found).all(axis=0))
         others[np.asarray(left_out, dtype=int)] = False
         if not others.any():
-            return None
+            return 0
         weights = None if self.weights is None else self.weights[others]
         means = np.average(found[:, others], axis=1, weights=weights)
         return int(np.nan_to_num(means, nan=np.inf).argmin())
