@@ -1,9 +1,13 @@
-"""Classes keep the type of the labels, and tables of pyarrow are frames."""
+"""Classes keep the type of the labels, pyarrow tables are frames, unequal ranges are said."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from absentia import SVC, AutoClassifier, GaussianDensity, KernelRidge, LogisticRegression
 
@@ -49,3 +53,16 @@ def test_tables_of_pyarrow_are_frames(words):
     density = GaussianDensity().fit(table)
     assert list(density.plan_.names) == list(frame.columns)
     assert len(density.impute(table)) == 60
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda columns: pl.DataFrame(columns)])
+def test_columns_of_very_different_ranges_are_warned_of_in_frames_alone(make):
+    columns = {"proline": 1000 * X[:, 0], "hue": X[:, 1]}
+    with pytest.warns(UserWarning, match=r"'proline' is \d+ times that of 'hue'.*StandardScaler"):
+        SVC().fit(make(columns), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVC().fit(np.column_stack(list(columns.values())), Y)  # as scikit-learn does
+        SVC(gamma=[1e-6, 1.0]).fit(make(columns), Y)
+        SVC().fit(make({**columns, "w": np.where(X[:, 1] > 0, "a", "b")}), Y)  # standard units
+        make_pipeline(StandardScaler(), SVC()).fit(make(columns), Y)

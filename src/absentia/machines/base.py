@@ -61,6 +61,7 @@ from absentia.machines.validation import (
     checked_weights,
     is_free,
     warn_of_other_order,
+    warn_of_unequal_ranges,
     weight_of_kept,
 )
 from absentia.parameters import (
@@ -296,6 +297,7 @@ class KernelMachine(ShowsColumns):
         kernel = self._validated_kernel()
         rows = self._open(X, kernel, y)
         warn_of_other_order(X, y)
+        warn_of_unequal_ranges(rows, kernel, self.gamma)
         y = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, y, len(rows))
         chosen = isinstance(self.gamma, str) and self.gamma != "auto"

@@ -40,6 +40,8 @@ Split = tuple[IntArray, IntArray]
 
 #: A ``y`` with more different dates than this does not hold classes.
 _MOST_DATES = 50
+#: Ranges of columns that differ by more than this deserve a warning.
+_RATIO_OF_RANGES = 100.0
 _INSTEAD = {"date": "days since a fixed date", "duration": "days"}
 #: Memory limit of a container (control groups, version 2).
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -60,6 +62,31 @@ _LARGE_SCALE = {
 
 class MissingnessShiftWarning(UserWarning):
     """New rows miss columns that no training row missed."""
+
+
+def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: object) -> None:
+    """Warn of a frame of numbers whose columns have ranges that differ by more than 100 times.
+
+    Frames with words are brought to standard units, frames of numbers and arrays are not: these
+    give the numbers of scikit-learn. A width for each column, or a metric, has units of its own.
+    """
+    plan, params = getattr(rows, "plan", None), kernel.get_params()
+    fixed = np.ndim(gamma) == 0 and (not isinstance(gamma, str) or gamma in ("scale", "auto"))  # type: ignore[call-overload]
+    if plan is None or not plan.plain or not fixed or params.get("metric") != "euclidean":
+        return
+    ranges = np.fmax.reduce(rows.array, axis=0) - np.fmin.reduce(rows.array, axis=0)
+    spread = np.flatnonzero(ranges > 0)
+    if not len(spread):
+        return
+    least, most = spread[ranges[spread].argmin()], spread[ranges[spread].argmax()]
+    if ranges[most] > _RATIO_OF_RANGES * ranges[least]:
+        warnings.warn(
+            f"The range of column {rows.labels[most]!r} is {ranges[most] / ranges[least]:.0f} "
+            f"times that of {rows.labels[least]!r}, and frames of numbers are used in their own "
+            "units, as in scikit-learn: distances are mostly those of the first. Put a scaler "
+            "before the machine: make_pipeline(StandardScaler(), machine).",
+            stacklevel=frames_of_absentia(),
+        )
 
 
 def _own_type(y: Any) -> Any:

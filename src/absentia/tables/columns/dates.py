@@ -36,13 +36,17 @@ _FORMATS = (
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%y %H:%M", "%Y/%m/%d %H:%M"),
     *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b-%y", "%d %B %Y"),
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
+    *(time.strip() for time in _TIMES),
 )
+#: Formats of times without a date, which are parts of a day.
+TIMES_OF_DAY = frozenset(time.strip() for time in _TIMES)
 #: Formats that begin with the day, and the one that exchanges day and month for each.
 DAY_FIRST = {
     form: re.sub("^%d(.)%m", r"%m\1%d", form)
     for form in _FORMATS
     if form.startswith(("%d/%m", "%d-%m"))
 }
+_MINUTES = re.compile(r"^\d{1,2}:\d\d(?!\d)")
 _MONTH_CODE = re.compile(r"[A-Z]{3}-\d\d")
 _LITERALS = {form: set(re.sub(r"%[a-zA-Z]", "", form)) - {" "} for form in _FORMATS[1:]}
 #: Lengths of the cycles in days.
@@ -118,10 +122,13 @@ def days_by_text(column: Column, formats: Sequence[str]) -> FloatArray:
     short = np.array([len(text) <= _LONGEST_DATE for text in column.distinct], dtype=bool)
     for form in formats:
         left = np.isnan(days) & short
+        if form in TIMES_OF_DAY:  # "2:1" is a score
+            left &= np.array([bool(_MINUTES.search(text)) for text in column.distinct], dtype=bool)
         if not left.any():
             break
         dates = parsed_dates(texts[left], format=form, errors="coerce", utc=True)
-        days[left] = days_since_1970(dates)
+        found = days_since_1970(dates)
+        days[left] = found % 1.0 if form in TIMES_OF_DAY else found
     return days
 
 

@@ -60,11 +60,13 @@ _BETWEEN = re.compile(
 _BRACKETED = re.compile(r"^[\[(]\s*([^,;\s]+)\s*[,;]\s*([^,;\s]+)\s*[\])]$")
 #: A number, and one word of letters such as kg, mg/dl, km/h, m² or °C.
 _WITH_UNIT = re.compile(
-    r"^(?P<number>[-+−–—<>=≤≥\d.,'’\s]*[\d.+])(?P<blank>\s*)"
+    r"^(?P<number>[-+−–—<>=≤≥±/\d.,'’\s]*[\d.+])(?P<blank>\s*)"
     r"(?P<unit>(?:°|[^\W\d_])[^\W_]*(?:[/·*][^\W_]+)*\.?)$"
 )
 #: Longest number with a unit: a search through long texts would take long.
 _LONGEST = 60
+#: A measurement and its error.
+_WITH_ERROR = re.compile(r"^([^±]*\d[^±]*?)\s*(?:±|\+/-|\+-)\s*([^±]*\d[^±]*)$")
 _NO_UNITS = frozenset({"am", "pm", "st", "nd", "rd", "th"})
 
 
@@ -80,11 +82,20 @@ def number_of(text: str, decimal: str = ".") -> float:
     if value == value:
         return value
     marked = None if text[:1] in _LETTERS else _MARKED.match(text)
+    if not marked and (parts := measurement(text)):
+        value, error = (number_of(part.strip(), decimal) for part in parts)
+        return value if error >= 0 else np.nan
     if not marked:
         return float(text.lower() == "true") if text.lower() in ("true", "false") else _float(text)
     minus = [marked["sign"] in ("-", "−"), marked["inner"] != ""]
     value = _unsigned(marked["body"].strip(), decimal)
     return np.nan if all(minus) else -value if any(minus) else value
+
+
+def measurement(text: str) -> tuple[str, str] | None:
+    """Return the parts of a measurement with its error, such as "7.7 ± 0.2"; None for others."""
+    found = _WITH_ERROR.match(text) if "±" in text or "+" in text[1:] else None
+    return (found[1], found[2]) if found else None
 
 
 def _float(text: str) -> float:
@@ -159,6 +170,8 @@ def example(text: str, decimal: str) -> str:
 
 def _body(text: str) -> str:
     """Return the digits of a number or limit with their separators."""
+    parts = measurement(text)
+    text = parts[0].strip() if parts else text
     marked = _MARKED.match(text)
     return marked["body"].strip() if marked else re.sub(r"^[<>=≤≥\s]+", "", text)
 

@@ -12,6 +12,7 @@ import numpy as np
 from absentia.tables.columns.column import READABLE, Column
 from absentia.tables.columns.dates import (
     COMPACT_DATE,
+    TIMES_OF_DAY,
     TYPED_DATES,
     date_formats,
     days_by_text,
@@ -19,7 +20,7 @@ from absentia.tables.columns.dates import (
     either_way_round,
     find_cycles,
 )
-from absentia.tables.columns.numerals import example
+from absentia.tables.columns.numerals import example, measurement
 from absentia.tables.columns.readings import (
     CellCounts,
     ColumnReading,
@@ -180,6 +181,9 @@ def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | 
         notes.append(f"{such} {count_as_missing(counts.bounds)}")
     if found:
         notes.append(sentinel_note(values, found))
+    measured = [text for text in compress(column.distinct, is_number) if measurement(text)]
+    if measured:
+        notes.append(f"measurements such as {measured[0]!r} are read without their error")
     n_unreadable = counts.unreadable - int(column.counts[is_code].sum())
     if n_unreadable:
         notes.append(unreadable_note(column, ~is_number & ~is_bound, n_unreadable))
@@ -302,13 +306,16 @@ def _dates(column: Column, formats: tuple[str, ...], cyclic: bool | None) -> Col
     days = days_by_text(column, formats)
     is_date = np.isfinite(days)
     counts = counts_of(column, is_date)
-    cycles = _cycles(column.by_row(days), cyclic)
+    timed = bool(formats) and TIMES_OF_DAY.issuperset(formats)
+    cycles = ("day",) if timed and cyclic is not False else _cycles(column.by_row(days), cyclic)
     note = "dates written as text, read as days since 1970"
+    if timed:
+        note = "times of day written as text, read as parts of a day"
     if len(formats) > 1:
         note += f" ({len(formats)} date formats)"
     if any("%y" in form for form in formats):
         note += ", two-digit years read as 1969 to 2068"
-    if any("%d" not in form and "%" in form for form in formats):
+    if any("%b" in form and "%d" not in form for form in formats):
         note += ", months without a day read as their first day"
     note += _cycle_note(cycles)
     if either_way_round(column, formats):
