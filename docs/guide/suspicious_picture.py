@@ -43,7 +43,9 @@ def main() -> None:
     axes.set_ylim(-0.2, 110)
     axes.set_yticks([0, 1, 3, 10, 30, 60], ["0", "1", "3", "10", "30", "60"])
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(Path(__file__).with_name("suspicious.png"), dpi=90, pil_kwargs={"optimize": True})
+    figure.savefig(
+        Path(__file__).with_name("suspicious.png"), dpi=90, pil_kwargs={"optimize": True}
+    )
 
 
 if __name__ == "__main__":
