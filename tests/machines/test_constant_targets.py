@@ -43,3 +43,13 @@ def test_an_automatic_machine_has_the_constant_as_its_centre(value):
     weights[0] = 0.0  # so does not count
     model = AutoRegressor(time_budget=2).fit(rows(), y, sample_weight=weights)
     assert (model.target_mean_, model.target_scale_) == (value, 1.0)
+
+
+@pytest.mark.parametrize("size", [1e175, 1e-175])
+def test_targets_whose_squares_are_no_numbers_are_refused(size):
+    """A variance of 1e350 became an infinity, and parts of it NaN."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    machine = GaussianProcessRegressor()
+    for y in (size * X[:, 0], size * X):
+        with pytest.raises(ValueError, match="Measure y in another unit"):
+            machine.fit(X, y)

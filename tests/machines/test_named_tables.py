@@ -140,3 +140,14 @@ def test_a_matrix_too_large_names_the_machine_that_needs_none(monkeypatch):
     absentia.KernelMatrix().fit(X)
     monkeypatch.setattr(validation, "memory_of_computer", lambda: None)
     SVC().fit(X, y)
+
+
+def test_a_matrix_that_takes_much_of_the_free_memory_is_announced(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    monkeypatch.setattr(validation, "free_memory", lambda: 600_000)
+    with pytest.warns(UserWarning, match=r"SVC holds a kernel value for every pair.*LargeScaleSVC"):
+        SVC().fit(X, np.arange(100) % 2)
+    monkeypatch.setattr(validation, "free_memory", lambda: 700_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVC().fit(X, np.arange(100) % 2)

@@ -29,6 +29,7 @@ from absentia.machines.gram_matrices import (
     pairs_of_classes,
 )
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
+from absentia.machines.validation import check_squares
 from absentia.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -50,8 +51,6 @@ _NO_PROBABILITIES = (
     "A support vector machine has no probabilities of its own: use LogisticRegression, or put the "
     "machine into sklearn.calibration.CalibratedClassifierCV(machine, ensemble=False)."
 )
-#: Beyond the root of the largest number.
-_LARGEST_TARGET = 1e140
 _NOT_FINITE = (
     "The solver of {} found coefficients that are not finite: the solution of this problem is "
     "beyond double precision. Standardise the columns (make_pipeline(StandardScaler(), "
@@ -255,14 +254,7 @@ class SupportVectorRegressor(RegressorTargets, SupportVectorMachine):
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         y = super()._check_targets(y, n_samples)
-        largest = float(np.abs(y).max(initial=0.0))
-        if largest > _LARGEST_TARGET or 0 < largest < 1 / _LARGEST_TARGET:
-            row = int(np.abs(y).argmax())
-            raise ValueError(
-                f"y has {y[row]:.6g} in row {row}, its largest size, but the solver squares "
-                f"targets, which is possible only from {1 / _LARGEST_TARGET:g} to "
-                f"{_LARGEST_TARGET:g}. Measure y in another unit."
-            )
+        check_squares(y)
         return y
 
     def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:

@@ -43,6 +43,9 @@ _MOST_DATES = 50
 #: Ranges of columns that differ by more than this deserve a warning.
 _RATIO_OF_RANGES = 100.0
 _INSTEAD = {"date": "days since a fixed date", "duration": "days"}
+#: Beyond the root of the largest number.
+_LARGEST_TARGET = 1e140
+_MEMORY_INFO = Path("/proc/meminfo")
 #: Memory limit of a container (control groups, version 2).
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 #: Machines that learn the same from features, at a cost linear in the rows.
@@ -299,30 +302,62 @@ def memory_of_computer() -> int | None:
     return min(total, int(limit)) if limit.isdigit() else total
 
 
+def free_memory() -> int | None:
+    """Return how many bytes of memory are free or can be freed, None if that is not known."""
+    try:
+        lines = _MEMORY_INFO.read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux
+        return None
+    kilobytes = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), "")
+    return 1024 * int(kilobytes) if kilobytes.isdigit() else None
+
+
 def check_matrix_size(X: TableLike, machine: str) -> None:
     """Raise MemoryError if the Gram matrix of rows takes over half of the memory.
 
     Half, because solvers work on a copy. An allocation of 80 gigabytes often succeeds, and the
-    process is killed once it is written to; so this is checked before the rows are read.
+    process is killed once it is written to; so this is checked before the rows are read. Matrices
+    that take more than a quarter of what is free give a warning.
     """
     shape = getattr(X, "shape", None)
     n_rows = shape[0] if shape else len(X) if isinstance(X, list | tuple | MemoryRows) else 0
-    memory = memory_of_computer()
-    # Dask does not always know its number of rows; reading its tables raises the right error.
-    if memory is None or not isinstance(n_rows, Integral) or 16 * int(n_rows) ** 2 <= memory:
-        return
-    most = int((memory / 16) ** 0.5) // 1000 * 1000
+    if not isinstance(n_rows, Integral):
+        return  # Dask does not always know it; reading its tables raises the right error
+    needed, memory = 16 * int(n_rows) ** 2, memory_of_computer()
     other = next((large for large, names in _LARGE_SCALE.items() if machine in names), None)
-    instead = (
-        f"Use {other}, which needs no such matrix, or"
-        if other
-        else "Use Nystroem features in front of a linear model, or"
+    instead = f"Use {other}, which needs no such matrix, or"
+    if other is None:
+        instead = "Use Nystroem features in front of a linear model, or"
+    takes = (
+        f"{machine} holds a kernel value for every pair of rows: {0.5e-9 * needed:,.0f} GB for "
+        f"{counted(int(n_rows), 'row')}, "
     )
-    raise MemoryError(
-        f"{machine} holds a kernel value for every pair of rows: "
-        f"{8e-9 * int(n_rows) ** 2:,.0f} GB for {counted(int(n_rows), 'row')}, on a computer with "
-        f"{1e-9 * memory:,.0f} GB. {instead} a sample of at most {most:,} rows."
-    )
+    if memory is not None and needed > memory:
+        most = int((memory / 16) ** 0.5) // 1000 * 1000
+        raise MemoryError(
+            f"{takes}on a computer with {1e-9 * memory:,.0f} GB. {instead} a sample of at most "
+            f"{most:,} rows."
+        )
+    free = free_memory()
+    if free is not None and needed > free / 4:
+        warnings.warn(
+            f"{takes}and as much again while it is fitted; {1e-9 * free:,.0f} GB are free. "
+            f"{instead} a sample of the rows, if that is too much.",
+            UserWarning,
+            stacklevel=frames_of_absentia(),
+        )
+
+
+def check_squares(y: FloatArray) -> None:
+    """Raise ValueError for targets whose squares overflow or vanish."""
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest > _LARGEST_TARGET or 0 < largest < 1 / _LARGEST_TARGET:
+        row = int(np.abs(y.reshape(len(y), -1)).max(axis=1).argmax())
+        raise ValueError(
+            f"y has {largest:.6g} in row {row}, its largest size, but the solver squares "
+            f"targets, which is possible only from {1 / _LARGEST_TARGET:g} to "
+            f"{_LARGEST_TARGET:g}. Measure y in another unit."
+        )
 
 
 def check_shift(
