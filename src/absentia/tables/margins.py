@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
+from absentia.tables.columns.supports import Support
 from absentia.tables.normal_scores import ScoreCurve
 from absentia.tables.reading import FloatArray, IntArray
 from absentia.tables.rows import is_constant
@@ -34,51 +35,42 @@ _SMALLEST_SHARE = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SupportCurve(ScoreCurve):
-    """A curve of the logarithm or logit of a value, for a column with a support.
+    """A curve whose values come back inside a support.
 
-    The distance to an end of the support enters through its logarithm: ``log(x - lower + shift)``,
-    or ``log((x - lower + shift) / (upper - x + shift))`` with two ends; a value itself where the
-    column has none. ``shift`` is positive where values lie on an end.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Ends of the support that the logarithm keeps apart, or infinite.
-    shift : float
-    least, most : float
-        Range of the values that come back.
-    step, origin : float
-        Values are ``origin`` and multiples of ``step``; any number where the step is zero.
+    With an end that the curve keeps apart, it is a curve of ``log(x - lower + shift)``, and with
+    two of ``log((x - lower + shift) / (upper - x + shift))``; else of the value itself. ``shift``
+    is positive where values lie on an end. Values come back from ``least`` to ``most``: the ends
+    of the support, or a little inside of them where no value lies on the end.
     """
 
-    lower: float
-    upper: float
+    support: Support
+    opens: bool
     shift: float
     least: float
     most: float
-    step: float
-    origin: float
 
     def validate(self) -> None:
         """Raise ValueError unless the curve has an inverse, and the range numbers."""
         super().validate()
-        numbers = (self.lower, self.upper, self.shift, self.least, self.most, self.step)
-        if not all(isinstance(number, float) for number in (*numbers, self.origin)) or not (
-            self.lower <= self.least <= self.most <= self.upper
-            and min(self.shift, self.step) >= 0
-            and np.isfinite([self.shift, self.step, self.origin]).all()
-        ):
-            raise ValueError("SupportCurve must have a range within the ends of its support.")
+        self._require_type("support", Support)
+        self.support.ensure_valid()
+        self._require_type("opens", bool)
+        for name in ("shift", "least", "most"):
+            self._require_type(name, float)
+        lower, upper = self.support.lower, self.support.upper
+        inside = lower <= self.least <= self.most <= upper and 0 <= self.shift < np.inf
+        if not inside or (self.opens and np.isinf(lower)):
+            raise ValueError("SupportCurve must have a range within its support.")
 
     @property
     def kind(self) -> str:
         """What the curve does to values."""
-        return "linear" if np.isinf(self.lower) else "log" if np.isinf(self.upper) else "logit"
+        return "linear" if not self.opens else "log" if np.isinf(self.support.upper) else "logit"
 
     @property
     def ends(self) -> tuple[float, float]:
         """The ends of the support."""
-        return self.lower, self.upper
+        return self.support.lower, self.support.upper
 
     def forward(self, values: FloatArray) -> FloatArray:
         """Return the scores of values, NaN where a value is missing."""
@@ -90,9 +82,7 @@ class SupportCurve(ScoreCurve):
 
     def to_support(self, values: FloatArray) -> FloatArray:
         """Return the values of the support that are nearest to some numbers."""
-        if self.step:
-            values = self.origin + self.step * np.round((values - self.origin) / self.step)
-        return np.clip(values, self.least, self.most)
+        return np.clip(self.support.nearest(values), self.least, self.most)
 
     def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the mean of the value of a score that is normal, by the trapezoidal rule."""
@@ -103,36 +93,37 @@ class SupportCurve(ScoreCurve):
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """Return how steep the curve is at values: d score / d value."""
-        inside = np.clip(values, self.least, self.most)
         steep = super().slopes(self._opened(values))
-        if np.isfinite(self.lower):
-            rest = inside - self.lower + self.shift
-            if np.isfinite(self.upper):
-                rest = rest * (self.upper - inside + self.shift) / self._width
+        if self.opens:
+            inside = np.clip(values, self.least, self.most)
+            rest = inside - self.support.lower + self.shift
+            if np.isfinite(self._width):
+                rest = rest * (self.support.upper - inside + self.shift) / self._width
             steep = steep / rest
         return steep
 
     @property
     def _width(self) -> float:
-        return self.upper - self.lower + 2 * self.shift
+        return self.support.upper - self.support.lower + 2 * self.shift
 
     def _opened(self, values: FloatArray) -> FloatArray:
         """Return values on the whole line; what is outside of the range counts as its end."""
-        if np.isinf(self.lower):
+        if not self.opens:
             return values
-        distances = np.clip(values, self.least, self.most) - self.lower + self.shift
-        if np.isinf(self.upper):
-            return np.log(distances)
-        opened: FloatArray = logit(distances / self._width)
+        distances = np.clip(values, self.least, self.most) - self.support.lower + self.shift
+        opened: FloatArray
+        opened = np.log(distances) if np.isinf(self._width) else logit(distances / self._width)
         return opened
 
     def _closed(self, opened: FloatArray) -> FloatArray:
         """Return numbers of the whole line as values."""
-        if np.isinf(self.lower):
+        if not self.opens:
             return opened
-        if np.isinf(self.upper):
-            return np.exp(np.minimum(opened, _LARGEST_LOG)) + (self.lower - self.shift)
-        closed: FloatArray = self._width * expit(opened) + (self.lower - self.shift)
+        if np.isinf(self._width):
+            distances = np.exp(np.minimum(opened, _LARGEST_LOG))
+        else:
+            distances = self._width * expit(opened)
+        closed: FloatArray = distances + (self.support.lower - self.shift)
         return closed
 
 
@@ -212,25 +203,22 @@ class Margins(Stored):
 
     @classmethod
     def auto(cls, rows: Table, weights: FloatArray | None = None) -> Margins:
-        """Choose a curve for the support of each column.
+        """Choose a curve for the support of each column, that of a plan or inferred.
 
-        Whole numbers of fewer than ten values are levels. Positive and non-negative numbers that
-        are skewed, or near zero beside their deviation, have normal scores of their logarithms,
-        shares from 0 to 1 of their logits. All other columns have a straight line. Whole numbers
-        come back whole, and positive numbers positive. Indicators of words keep a straight line.
+        Whole numbers of fewer than ten values are levels. Numbers above an end of their support
+        have normal scores of the logarithms of their distances where they are skewed, or near the
+        end beside their deviation; numbers between two ends have those of their logits. All other
+        columns, and indicators of words, have a straight line.
         """
-        centres, scales = np.zeros(rows.n_features), np.ones(rows.n_features)
-        numbers = np.ones(rows.n_features, dtype=bool)
+        values = _known_values(rows)
         if rows.plan is not None and rows.encoded:
-            centres, scales = rows.plan.centres, rows.plan.scales
-            for _, places, options in rows.plan.groups():
-                numbers[list(places)] = options is None
+            supports = rows.plan.supports
+        else:
+            supports = [Support.of_values(column) for column in values.T]
         return cls(
             tuple(
-                _support_curve(*_counted(column, weights), float(centres[j]), float(scales[j]))
-                if numbers[j]
-                else _line(*_counted(column, weights))
-                for j, column in enumerate(_known_values(rows).T)
+                _support_curve(*_counted(column, weights), support)
+                for column, support in zip(values.T, supports, strict=True)
             )
         )
 
@@ -346,52 +334,40 @@ def _line(values: FloatArray, weights: FloatArray | None) -> ScoreCurve:
     return ScoreCurve(np.array([middle, middle + spread]), np.array([0.0, 1.0]))
 
 
-def _support_curve(
-    values: FloatArray, weights: FloatArray | None, centre: float, scale: float
-) -> ScoreCurve:
-    """Return the curve of a column whose own units are ``centre + scale * value``."""
+def _support_curve(values: FloatArray, weights: FloatArray | None, support: Support) -> ScoreCurve:
+    """Return the curve of a column with a support."""
     line = _line(values, weights)
     levels = np.unique(values)
-    if len(levels) < 2 or line is _IDENTITY:
+    if len(levels) < 2 or line is _IDENTITY or not (support.bounded or support.step):
         return line
-    own = centre + scale * levels
-    whole = bool(np.abs(own).max() < 2**40 and np.allclose(own, np.round(own), rtol=0, atol=1e-9))
     if len(levels) < _MIN_DISTINCT:
-        if not whole:
+        if not support.step:
             return line
         which = np.searchsorted(levels, values)
         shares = np.cumsum(np.bincount(which, weights, len(levels)))
         cuts = ndtri(shares[:-1] / shares[-1])
         return LevelCurve(line.values, line.scores, levels=levels, cuts=cuts)
-    origin, least, most = -centre / scale, -np.inf, np.inf
-    lower, upper, shift = -np.inf, np.inf, 0.0
-    if own[0] >= 0:
-        positive = own[own > 0] / scale
-        on_end = own[0] == 0
-        least = origin if on_end else origin + _SMALLEST_SHARE * float(positive[0])
-        if not whole and own[-1] <= 1:
-            lower, upper = origin, (1 - centre) / scale
-            on_end |= own[-1] == 1
-            room = upper - float(levels[-1])
-            most = upper - _SMALLEST_SHARE * room
-        elif _is_skewed(values - origin, weights):
-            lower = origin
-        if np.isfinite(lower) and on_end:
-            shift = float(positive[0]) / 2
-    elif not whole:
-        return line
+    rooms = float(levels[0] - support.lower), float(support.upper - levels[-1])
+    least, most = support.lower, support.upper
+    if 0 < rooms[0] < np.inf:
+        least += _SMALLEST_SHARE * rooms[0]
+    if 0 < rooms[1] < np.inf:
+        most -= _SMALLEST_SHARE * rooms[1]
+    opens = np.isfinite(least) and (
+        bool(np.isfinite(most)) or _is_skewed(values - support.lower, weights)
+    )
+    gaps = np.concatenate([levels - support.lower, support.upper - levels])
+    shift = float(gaps[gaps > 0].min()) / 2 if opens and min(rooms) <= 0 else 0.0
     found = SupportCurve(
         line.values,
         line.scores,
-        lower=lower,
-        upper=upper,
+        support=support,
+        opens=bool(opens),
         shift=shift,
-        least=least,
-        most=most,
-        step=1 / scale if whole else 0.0,
-        origin=origin,
+        least=float(least),
+        most=float(most),
     )
-    if np.isinf(lower):
+    if not opens:
         return found
     curve = _scores_of(found._opened(values), weights)
     return replace(found, values=curve.values, scores=curve.scores)
