@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         tipping_point,
     )
     from absentia.densities import (
+        DensityImputer,
         GaussianDensity,
         LowRankDensity,
         MixedDensity,
         MixtureDensity,
         OutlierDetector,
         SuspiciousCells,
+        multiple_imputations,
         suspicious_cells,
     )
     from absentia.features import FourierFeatures, MaskFeatures, Nystroem
@@ -78,8 +80,11 @@ if TYPE_CHECKING:
         Explanation,
         MarginalClassifier,
         MarginalRegressor,
+        PooledEstimates,
         Uncertainty,
         explain,
+        pool,
+        pooled,
         predict_uncertainty,
     )
     from absentia.recipe.comparison import Comparison, compare
@@ -103,6 +108,7 @@ __all__ = [
     "ConformalClassifier",
     "ConformalRegressor",
     "ConjugateGradientRidge",
+    "DensityImputer",
     "EmbeddingRBF",
     "ExpectedDistanceRBF",
     "ExpectedLinear",
@@ -144,6 +150,7 @@ __all__ = [
     "OneClassSVM",
     "OutlierDetector",
     "Patterns",
+    "PooledEstimates",
     "RepairedMatrix",
     "RobustSVC",
     "SVC",
@@ -167,6 +174,9 @@ __all__ = [
     "kernel_variance_diag",
     "load",
     "measure_next",
+    "multiple_imputations",
+    "pool",
+    "pooled",
     "predict_uncertainty",
     "repair_psd",
     "save",

@@ -6,6 +6,7 @@ from absentia.predictions.calibration import PredictionIntervals, PredictionSets
 from absentia.predictions.conformal import ConformalClassifier, ConformalRegressor
 from absentia.predictions.explanations import Explanation
 from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
+from absentia.predictions.pooling import PooledEstimates, pool, pooled
 from absentia.predictions.shapley import explain
 
 __all__ = [
@@ -14,9 +15,12 @@ __all__ = [
     "Explanation",
     "MarginalClassifier",
     "MarginalRegressor",
+    "PooledEstimates",
     "PredictionIntervals",
     "PredictionSets",
     "Uncertainty",
     "explain",
+    "pool",
+    "pooled",
     "predict_uncertainty",
 ]

@@ -1,0 +1,420 @@
+"""Pooled inference: one estimate with honest intervals from several completed tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import f as f_distribution
+from scipy.stats import t as t_distribution
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from absentia.densities.fit_density import DensityLike
+from absentia.densities.imputation import multiple_imputations
+from absentia.parameters import COUNT, RandomState, numbers
+from absentia.tables import FloatArray
+from absentia.tables.reading import is_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TARGET = "pooled target"
+
+
+@dataclass(frozen=True, eq=False)
+class PooledEstimates:
+    """Estimates that were pooled by Rubin's rules; made by :func:`pool` and :func:`pooled`.
+
+    Attributes
+    ----------
+    names : list of str
+    estimates : ndarray of shape (p,)
+        Means over the imputations.
+    covariance : ndarray of shape (p, p)
+        ``T = U + (1 + 1/m) B``: within imputations, and between them.
+    within, between : ndarray of shape (p, p)
+        ``U`` and ``B``.
+    degrees_of_freedom : ndarray of shape (p,)
+        After Barnard and Rubin (1999), or Rubin (1987) where those of complete data are unknown.
+    increase : ndarray of shape (p,)
+        Relative increase in variance due to missing values, ``(1 + 1/m) B / U``.
+    missing_information : ndarray of shape (p,)
+        Fraction of the information that is missing.
+    m : int
+        The number of imputations.
+    """
+
+    names: list[str]
+    estimates: FloatArray
+    covariance: FloatArray
+    within: FloatArray
+    between: FloatArray
+    degrees_of_freedom: FloatArray
+    increase: FloatArray
+    missing_information: FloatArray
+    m: int
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """The standard error of each estimate."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def p_values(self) -> FloatArray:
+        """Two-sided p-value of each estimate, against zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistics = np.abs(self.estimates) / self.standard_errors
+        p_values: FloatArray = 2 * t_distribution.sf(statistics, self.degrees_of_freedom)
+        return p_values
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """Return the intervals that hold each parameter with a probability, shape (p, 2).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be a number between 0 and 1, found {level!r}.")
+        reach = t_distribution.ppf(0.5 + level / 2, self.degrees_of_freedom) * self.standard_errors
+        return np.column_stack([self.estimates - reach, self.estimates + reach])
+
+    def wald_test(self, names: Sequence[str] | None = None) -> tuple[float, float]:
+        """Test whether several parameters are all zero (the test D1).
+
+        With ``k`` parameters and ``r = (1 + 1/m) tr(B inv(U)) / k`` the statistic ``q' inv(U) q /
+        (k (1 + r))`` is compared with an F distribution (Li, Raghunathan and Rubin, 1991).
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The parameters; by default all.
+
+        Returns
+        -------
+        statistic, p_value : float
+        """
+        names = self.names if names is None else list(names)
+        unknown = [name for name in names if name not in self.names]
+        if unknown or not names:
+            raise ValueError(
+                f"names must be among the parameters {', '.join(self.names)}, found "
+                f"{', '.join(map(repr, unknown)) or 'none'}."
+            )
+        at = [self.names.index(name) for name in names]
+        k, U, B = len(at), self.within[np.ix_(at, at)], self.between[np.ix_(at, at)]
+        q = self.estimates[at]
+        try:
+            solved, ratio = np.linalg.solve(U, q), np.trace(np.linalg.solve(U, B))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"The covariance of {', '.join(names)} within imputations is singular: leave out "
+                "parameters that the others determine."
+            ) from None
+        r = (1 + 1 / self.m) * float(ratio) / k
+        statistic = float(q @ solved) / (k * (1 + r))
+        free = k * (self.m - 1)
+        if r <= 0:
+            second = np.inf
+        elif free > 4:
+            second = 4 + (free - 4) * (1 + (1 - 2 / free) / r) ** 2
+        else:
+            second = free * (1 + 1 / k) * (1 + 1 / r) ** 2 / 2
+        return statistic, float(f_distribution.sf(statistic, k, second))
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return a table with one line per parameter, as a pandas frame.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._columns(level), index=self.names)
+
+    def _columns(self, level: float = 0.95) -> dict[str, FloatArray]:
+        low, high = self.interval(level).T
+        return {
+            "estimate": self.estimates,
+            "std. error": self.standard_errors,
+            "df": self.degrees_of_freedom,
+            "p-value": self.p_values,
+            f"lower {level:.0%}": low,
+            f"upper {level:.0%}": high,
+            "fmi": self.missing_information,
+        }
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        wide = max(map(len, self.names), default=0)
+        lines = [" " * wide + "".join(f"{name:>12}" for name in columns)]
+        for at, name in enumerate(self.names):
+            cells = "".join(f"{column[at]:>12.4g}" for column in columns.values())
+            lines.append(f"{name:<{wide}}{cells}")
+        return "\n".join([f"Pooled over {self.m} imputations", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *columns))
+        lines = [
+            f"<tr><th>{escape(name)}</th>"
+            + "".join(f"<td>{column[at]:.4g}</td>" for column in columns.values())
+            + "</tr>"
+            for at, name in enumerate(self.names)
+        ]
+        return (
+            f"<div><p>Pooled over {self.m} imputations</p><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(lines)}</tbody></table></div>"
+        )
+
+
+def pool(
+    estimates: ArrayLike,
+    covariances: ArrayLike,
+    *,
+    n: int | None = None,
+    k: int | None = None,
+    names: Sequence[str] | None = None,
+) -> PooledEstimates:
+    """Pool the estimates of several completed tables by Rubin's rules.
+
+    Parameters
+    ----------
+    estimates : array-like of shape (m, p), or (m,) for one parameter
+        One line per completed table.
+    covariances : array-like of shape (m, p, p), or (m, p) for variances
+    n : int, optional
+        The number of rows. With it, degrees of freedom are those of Barnard and Rubin (1999) for
+        complete data with ``n - k`` of them.
+    k : int, optional
+        The number of parameters that were estimated from the rows, by default ``p``.
+    names : sequence of str, optional
+        What to call the parameters.
+
+    Returns
+    -------
+    PooledEstimates
+
+    References
+    ----------
+    Rubin, D. B. (1987). Multiple Imputation for Nonresponse in Surveys. Wiley.
+    Barnard, J. and Rubin, D. B. (1999). Small-sample degrees of freedom with multiple imputation.
+    Biometrika 86, 948-955.
+
+    Examples
+    --------
+    >>> from absentia import pool
+    >>> found = pool([1.0, 1.2, 0.9], [0.04, 0.05, 0.04], n=100)
+    >>> found.estimates.round(2), found.standard_errors.round(2), found.degrees_of_freedom.round()
+    (array([1.03]), array([0.28]), array([16.]))
+    """
+    Q = numbers("estimates", estimates, "an array of shape (m, p)")
+    U = numbers("covariances", covariances, "an array of shape (m, p, p) or (m, p)")
+    Q, U = (Q[:, None], U.reshape(len(U), -1)) if Q.ndim == 1 else (Q, U)
+    if U.ndim == 2:
+        U = U[:, :, None] * np.eye(U.shape[1])
+    m, p = Q.shape if Q.ndim == 2 else (len(Q), -1)
+    if Q.ndim != 2 or U.shape != (m, p, p):
+        raise ValueError(
+            f"estimates must have shape (m, p) and covariances (m, p, p) or (m, p), found "
+            f"{np.shape(estimates)} and {np.shape(covariances)}."
+        )
+    if m < 2:
+        raise ValueError(
+            f"Pooling needs at least two imputations, found {m}: one table says nothing about what "
+            "its missing values add to the uncertainty. Use m=20."
+        )
+    if not (np.isfinite(Q).all() and np.isfinite(U).all()):
+        raise ValueError("estimates and covariances must be finite, found NaN or infinity.")
+    for name, given in (("n", n), ("k", k)):
+        if given is not None:
+            COUNT.check(name, given)
+    own = [f"x{j}" for j in range(p)] if names is None else [str(name) for name in names]
+    if len(own) != p:
+        raise ValueError(f"names must be one per parameter, found {len(own)} for {p}.")
+    complete = np.inf if n is None else float(n - (p if k is None else k))
+    if complete <= 0:
+        raise ValueError(f"n must exceed the number of parameters, found n={n} and k={k or p}.")
+    within, centred = U.mean(axis=0), Q - Q.mean(axis=0)
+    between = centred.T @ centred / (m - 1)
+    total = within + (1 + 1 / m) * between
+    added, left = (1 + 1 / m) * np.diagonal(between), np.diagonal(within)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        increase = np.where(added > 0, added / left, 0.0)
+        share = np.where(added > 0, added / np.diagonal(total), 0.0)
+    free = barnard_rubin(m, share, complete)
+    with np.errstate(invalid="ignore"):
+        missing = (increase + 2 / (free + 3)) / (1 + increase)
+    missing = np.where(np.isinf(increase), 1.0, missing)
+    return PooledEstimates(own, Q.mean(axis=0), total, within, between, free, increase, missing, m)
+
+
+def barnard_rubin(m: int, share: FloatArray, complete: float = np.inf) -> FloatArray:
+    """Return degrees of freedom, Eq. (3) of Barnard and Rubin (1999).
+
+    ``share`` is the part of the variance that missing values cause, ``(1 + 1/m) B / T``, and
+    ``complete`` the degrees of freedom of complete data. Without any missing value they are
+    ``complete (complete + 1) / (complete + 3)``; for infinite ``complete`` they are ``(m - 1) /
+    share^2`` (Rubin, 1987).
+    """
+    with np.errstate(divide="ignore"):
+        if np.isinf(complete):
+            return (m - 1) / share**2
+        observed = (complete + 1) / (complete + 3) * complete * (1 - share)
+        free: FloatArray = (m - 1) * observed / (m - 1 + share**2 * observed)
+    return free
+
+
+def pooled(
+    fit: BaseEstimator | Callable[[Any, Any], Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    density: DensityLike = "gaussian",
+    m: int = 20,
+    proper: bool = True,
+    random_state: RandomState = None,
+) -> PooledEstimates:
+    """Fit a model to several completed tables and pool its coefficients.
+
+    The target takes part in the imputation, without which slopes would be pulled towards zero.
+
+    Parameters
+    ----------
+    fit : linear model of scikit-learn, or callable
+        ``LinearRegression()`` or an unpenalised ``LogisticRegression(penalty=None)`` for two
+        classes. A callable takes a completed table and the target, and returns results of
+        statsmodels, or a pair of coefficients and their covariance.
+    X : array-like or frame of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Numbers, or two classes. Missing numbers are imputed too.
+    density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
+    m : int, default=20
+        The number of completed tables.
+    proper : bool, default=True
+        As in :func:`multiple_imputations`.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    PooledEstimates
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from absentia import pooled
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X @ [1.0, -1.0] + rng.normal(size=200)
+    >>> X[rng.random(200) < 0.3, 0] = np.nan
+    >>> found = pooled(LinearRegression(), X, y, m=5, random_state=0)
+    >>> found.names, found.estimates.round(1)
+    (['intercept', 'x0', 'x1'], array([ 0. ,  1.1, -1. ]))
+    """
+    target = np.asarray(y)
+    codes, classes = target, None
+    if target.dtype.kind not in "fiub":
+        classes, codes = np.unique(target, return_inverse=True)
+    if target.ndim != 1 or (classes is not None and len(classes) != 2):
+        found_classes = "" if classes is None else f" and {len(classes)} classes"
+        raise ValueError(
+            f"y must be one column of numbers or of two classes, found shape {target.shape}"
+            f"{found_classes}."
+        )
+    if is_frame(X):
+        if not hasattr(X, "assign"):
+            raise TypeError("pooled takes arrays and pandas frames: convert it by .to_pandas().")
+        joined: Any = X.assign(**{_TARGET: codes.astype(np.float64)})
+    else:
+        joined = np.column_stack([np.asarray(X, dtype=np.float64), codes.astype(np.float64)])
+    tables = multiple_imputations(density, joined, m, proper, random_state)
+    found, failures = [], []
+    for table in tables:
+        completed, values = _split_target(table)
+        answers = values if classes is None else classes[values.astype(np.intp)]
+        try:
+            found.append(_coefficients(fit, completed, answers))
+        except Exception as error:  # whatever the user's model raises
+            failures.append(error)
+    if len(found) < 2:
+        raise ValueError(
+            f"The model could be fitted to {len(found)} of {m} completed tables, and pooling needs "
+            f"two; the first error was: {failures[0] if failures else 'none'}"
+        ) from (failures[0] if failures else None)
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {m} completed tables were left out, because the model failed on "
+            f"them: {failures[0]}",
+            UserWarning,
+            stacklevel=2,
+        )
+    names = found[0][2]
+    estimates, covariances = (np.array([part[at] for part in found]) for at in (0, 1))
+    return pool(estimates, covariances, n=len(target), names=names)
+
+
+def _split_target(table: Any) -> tuple[Any, FloatArray]:
+    if is_frame(table):
+        return table.drop(columns=_TARGET), table[_TARGET].to_numpy(dtype=np.float64)
+    return table[:, :-1], table[:, -1]
+
+
+def _coefficients(fit: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return coefficients, their covariance and names of a model fitted to a completed table."""
+    if isinstance(fit, BaseEstimator):
+        return _linear_model(clone(fit).fit(X, y), X, y)
+    result = fit(X, y)
+    if hasattr(result, "cov_params"):
+        params = np.asarray(result.params, dtype=np.float64)
+        names = getattr(result.params, "index", None)
+        covariance = np.asarray(result.cov_params(), dtype=np.float64)
+    else:
+        try:
+            params, covariance = (np.asarray(part, dtype=np.float64) for part in result)
+        except (TypeError, ValueError):
+            raise TypeError(
+                "fit must return results of statsmodels, or a pair of coefficients and their "
+                f"covariance, found {type(result).__name__}."
+            ) from None
+        names = None
+    params = np.atleast_1d(params)
+    own = [f"x{j}" for j in range(len(params))] if names is None else [str(name) for name in names]
+    return params, covariance, own
+
+
+def _linear_model(model: Any, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return coefficients of scikit-learn's linear models with the covariance of their fit.
+
+    ``s^2 inv(X'X)`` for least squares, the inverse information ``inv(X' diag(p (1 - p)) X)`` for
+    two classes.
+    """
+    coefficients = np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64).ravel()
+    design = np.asarray(X, dtype=np.float64)
+    if len(coefficients) != design.shape[1]:
+        raise TypeError(
+            f"{type(model).__name__} has no coefficient per column, whose covariance could be "
+            "pooled. Use a linear model for one target or two classes, or a callable that returns "
+            "coefficients and their covariance."
+        )
+    names = list(map(str, X.columns)) if is_frame(X) else [f"x{j}" for j in range(design.shape[1])]
+    if getattr(model, "fit_intercept", True):
+        design = np.column_stack([np.ones(len(design)), design])
+        coefficients = np.concatenate([np.atleast_1d(model.intercept_).ravel(), coefficients])
+        names = ["intercept", *names]
+    if is_classifier(model):
+        probabilities = model.predict_proba(X)[:, 1]
+        information = (design * (probabilities * (1 - probabilities))[:, None]).T @ design
+        return coefficients, np.linalg.inv(information), names
+    residuals = np.asarray(y) - design @ coefficients
+    variance = float(residuals @ residuals) / max(1, len(design) - design.shape[1])
+    return coefficients, variance * np.linalg.inv(design.T @ design), names

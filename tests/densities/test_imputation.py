@@ -1,0 +1,151 @@
+"""The imputer in pipelines, and multiple imputations."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from absentia import (
+    DensityImputer,
+    GaussianDensity,
+    MixtureDensity,
+    load,
+    multiple_imputations,
+    save,
+)
+
+NAMES = ["gaussian", "low-rank", "mixture", "mixed"]
+
+
+def table(n=200):
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 5, -1], 0.4 * np.eye(3) + 0.6, size=n)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X
+
+
+def worded(n=200):
+    X = table(n)
+    words = np.where(X[:, 1] > 5, "high", "low").astype(object)
+    words[:30] = None
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": words}, index=range(7, 7 + n))
+
+
+@parametrize_with_checks([DensityImputer()])
+def test_scikit_learn_accepts_the_imputer(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("density", NAMES)
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode", "draw"])
+def test_frames_come_back_complete_and_as_they_were(density, strategy):
+    X = worded()
+    imputer = DensityImputer(density, strategy=strategy, random_state=0).fit(X)
+    filled = imputer.transform(X)
+    assert list(filled.columns) == ["a", "b", "word"]
+    assert (filled.index == X.index).all()
+    assert not filled.isna().any().any()
+    assert set(filled["word"]) == {"high", "low"}
+    for name in X:
+        seen = X[name].notna()
+        assert (filled.loc[seen, name] == X.loc[seen, name]).all()
+    assert (np.array(filled["word"])[:30] != "high").any()
+
+
+def test_strategies_are_what_the_density_says():
+    X = table()
+    density = GaussianDensity(margins="auto").fit(X)
+    mean = DensityImputer().fit(X).transform(X)
+    np.testing.assert_array_equal(mean, density.impute(X))
+    median = DensityImputer(strategy="median").fit(X).transform(X)
+    np.testing.assert_allclose(median, density.quantiles(X, [0.5])[0])
+    drawn = DensityImputer(strategy="draw", random_state=3).fit(X).transform(X)
+    np.testing.assert_array_equal(drawn, density.draw(X, random_state=3))
+    bumps = MixtureDensity(2, random_state=0).fit(X)
+    mode = DensityImputer(MixtureDensity(2, random_state=0), strategy="mode").fit(X).transform(X)
+    beliefs = bumps.condition(X)
+    at = beliefs.weights().argmax(axis=1)
+    np.testing.assert_allclose(mode, beliefs.means[np.arange(len(X)), at])
+
+
+def test_indicators_and_back_again():
+    X = table()
+    X[:, 2] = np.nan_to_num(X[:, 2])
+    imputer = DensityImputer(add_indicator=True).fit(X)
+    filled = imputer.transform(X)
+    assert list(imputer.get_feature_names_out()) == [
+        "x0", "x1", "x2", "missingindicator_x0", "missingindicator_x1",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(filled[:, 3:] == 1, np.isnan(X[:, :2]))
+    np.testing.assert_array_equal(imputer.inverse_transform(filled), X)
+    frame = worded()
+    imputer = DensityImputer(add_indicator=True).fit(frame)
+    back = imputer.inverse_transform(imputer.transform(frame))
+    assert (back.isna() == frame.isna()).all().all()
+    with pytest.raises(ValueError, match="add_indicator=True"):
+        DensityImputer().fit(X).inverse_transform(X)
+
+
+def test_polars_and_set_output():
+    X = table()
+    frame = pl.DataFrame(X, schema=["a", "b", "c"]).fill_nan(None)
+    filled = DensityImputer(add_indicator=True).fit_transform(frame)
+    assert isinstance(filled, pl.DataFrame)
+    assert filled.columns[3:] == ["missingindicator_a", "missingindicator_b", "missingindicator_c"]
+    out = DensityImputer().set_output(transform="pandas").fit_transform(X)
+    assert isinstance(out, pd.DataFrame)
+
+
+def test_other_missing_values_and_empty_columns():
+    X = table()
+    expected = DensityImputer().fit(X).transform(X)
+    coded = np.nan_to_num(X, nan=-99.0)
+    np.testing.assert_array_equal(DensityImputer(missing_values=-99).fit_transform(coded), expected)
+    empty = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.warns(UserWarning, match="missing in every training row"):
+        kept = DensityImputer(keep_empty_features=True).fit(empty)
+    assert kept.transform(empty).shape == empty.shape
+    assert not kept.transform(empty)[:, 3].any()
+    with pytest.warns(UserWarning, match="missing in every training row"):
+        assert DensityImputer().fit(empty).transform(empty).shape == X.shape
+
+
+def test_in_a_grid_search_and_in_a_file(tmp_path):
+    X = table()
+    y = np.nan_to_num(X[:, 0]) > 0
+    model = make_pipeline(DensityImputer(), LogisticRegression())
+    grid = {"densityimputer__density": ["gaussian", "mixture"]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    save(search.best_estimator_, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
+
+
+@pytest.mark.parametrize("density", NAMES)
+def test_proper_imputations_vary_more_than_improper_ones(density):
+    X = worded(120) if density == "mixed" else table(120)
+    proper = multiple_imputations(density, X, 3, random_state=0)
+    assert len(proper) == 3
+    again = multiple_imputations(density, X, 3, random_state=0)
+    for one, other in zip(proper, again, strict=True):
+        assert not pd.isna(np.asarray(one, dtype=object)).any()
+        assert (np.asarray(one, dtype=object) == np.asarray(other, dtype=object)).all()
+
+
+def test_parameters_are_drawn_as_well():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(30, 2)), np.full(30, np.nan)])
+    X[:12, 2] = X[:12, 0] + rng.normal(size=12)
+    spread = {
+        proper: np.std(
+            [t[:, 2].mean() for t in multiple_imputations(
+                GaussianDensity(), X, 40, proper=proper, random_state=1
+            )]
+        )
+        for proper in (True, False)
+    }  # fmt: skip
+    assert spread[True] > 1.15 * spread[False]
