@@ -67,14 +67,14 @@ class MissingnessShiftWarning(UserWarning):
     """New rows miss columns that no training row missed."""
 
 
-def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: object) -> None:
+def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: Any) -> None:
     """Warn of a frame of numbers whose columns have ranges that differ by more than 100 times.
 
     Frames with words are brought to standard units, frames of numbers and arrays are not: these
     give the numbers of scikit-learn. A width for each column, or a metric, has units of its own.
     """
     plan, params = getattr(rows, "plan", None), kernel.get_params()
-    fixed = np.ndim(gamma) == 0 and (not isinstance(gamma, str) or gamma in ("scale", "auto"))  # type: ignore[call-overload]
+    fixed = np.ndim(gamma) == 0 and (not isinstance(gamma, str) or gamma in ("scale", "auto"))
     if plan is None or not plan.plain or not fixed or params.get("metric") != "euclidean":
         return
     ranges = np.fmax.reduce(rows.array, axis=0) - np.fmin.reduce(rows.array, axis=0)
@@ -94,7 +94,7 @@ def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: object) -> None:
 
 def _own_type(y: Any) -> Any:
     """Return whole numbers and booleans of pandas' own types (Int64) as such, not as floats."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     typed = getattr(dtype, "kind", "") in tuple("iub") and hasattr(dtype, "numpy_dtype")
     return y.to_numpy(dtype=dtype.numpy_dtype) if typed and not y.isna().any() else y
 

@@ -187,8 +187,9 @@ def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | 
     n_unreadable = counts.unreadable - int(column.counts[is_code].sum())
     if n_unreadable:
         notes.append(unreadable_note(column, ~is_number & ~is_bound, n_unreadable))
-        if not asked and counts.read + counts.bounds < READABLE * int(column.counts.sum()):
-            notes[-1] += f": {overrule(column.name, 'category')}"
+        words = int(column.counts[~is_number & ~is_bound & ~column.says_nothing()].sum())
+        if not asked and READABLE * words > (1 - READABLE) * (counts.read + counts.bounds):
+            notes[-1] += f": {overrule(column.name, 'category').replace('uses it', 'keeps words')}"
     reading = ColumnReading(
         "number",
         "; ".join(notes),
