@@ -14,6 +14,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from absentia import (
     SVC,
+    AutoClassifier,
+    AutoRegressor,
     ConformalClassifier,
     ConformalRegressor,
     GaussianDensity,
@@ -26,6 +28,8 @@ from absentia import (
     MixtureDensity,
     bounded,
     measure_next,
+    predict_uncertainty,
+    sensitivity,
 )
 from absentia.tables import plan_of
 from fuzz.generated import examine_all, frame, limits, numbers, with_holes
@@ -62,6 +66,7 @@ def examine(seed):
         # Tables of one row, many times over.
         warnings.filterwarnings("ignore", "The kernel has the same value", UserWarning)
         warnings.filterwarnings("ignore", ".*(infinite|n_splits=5)", UserWarning)
+        warnings.filterwarnings("ignore", "The range of column", UserWarning)
         try:
             use(rng, X)
         except ValueError as error:
@@ -143,6 +148,7 @@ def use_conformal(rng, X):
     sets = ConformalClassifier(LogisticRegression(), method=method, random_state=0)
     sets = sets.fit(X, y).predict_set(X)
     assert sets.members.shape == (len(X), 2)
+    assert sets.members[sets.without_guarantee].all()
 
 
 def use_measurements(rng, X):
@@ -154,4 +160,52 @@ def use_measurements(rng, X):
     assert np.isfinite(found.loss_before).all()
 
 
-USES = [use_limits, use_words, use_frame, use_marginal, use_conformal, use_measurements]
+def use_sample(rng, X):
+    density = rng.choice([GaussianDensity(max_iter=20), MixtureDensity(1, random_state=0)]).fit(X)
+    made = density.sample(7)
+    made = made[0] if isinstance(made, tuple) else made
+    assert np.asarray(made).shape == (7, len(density.columns_))
+    assert np.isfinite(made).all()
+    draws = density.condition(X).sample(3, random_state=0)
+    seen = ~np.isnan(X[:, density.columns_])
+    assert np.isfinite(draws).all()
+    assert np.array_equal(draws[1][seen], X[:, density.columns_][seen])
+
+
+def use_order(rng, X):
+    """The order of rows and of columns does not matter, for every family."""
+    y = np.arange(len(X)) % 2
+    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    for kernel in ("genrbf", "expected_rbf", "egk"):
+        plain = KernelRidge(kernel=kernel).fit(X, y * 1.0)
+        mixed = KernelRidge(kernel=kernel).fit(X[rows][:, columns], y[rows] * 1.0)
+        if not (plain.density_.converged_ and mixed.density_.converged_):
+            continue
+        expected = plain.predict(X)
+        found = mixed.predict(X[:, columns])
+        # EM stops within its tolerance, and solvers round, in another order of the sums.
+        np.testing.assert_allclose(found, expected, atol=0.05 * max(np.ptp(expected), 1e-3))
+
+
+def use_automatic(rng, X):
+    X = X / max(1.0, np.abs(np.nan_to_num(X)).max() / 1e9)
+    y = np.arange(len(X)) % 2
+    kind = AutoClassifier if rng.random() < 0.5 else AutoRegressor
+    model = kind(members=["linear"], n_repeats=1, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    doubt = model.predict_uncertainty(X[:2], by_column=False)
+    assert np.isfinite(doubt.total).all()
+
+
+def use_shifts(rng, X):
+    machine = KernelRidge().fit(X, np.arange(len(X)) % 2 * 1.0)
+    delta = float(rng.choice([0.5, 3.0, 1e9]))
+    found = sensitivity(machine, X[:3], deltas=[-delta, delta], n_draws=8)
+    assert np.isfinite(found.predictions).all()
+    assert np.isfinite(predict_uncertainty(machine, X[:3], n_draws=8).total).all()
+
+
+USES = [
+    use_limits, use_words, use_frame, use_marginal, use_conformal, use_measurements, use_sample,
+    use_order, use_automatic, use_shifts,
+]  # fmt: skip
