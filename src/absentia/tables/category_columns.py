@@ -45,9 +45,9 @@ def find_columns(categories: Any, rows: Rows) -> list[int]:
             if column not in labels:
                 raise ValueError(
                     f"categories names {column!r}, which is not among the columns that are "
-                    "learned from. Columns of a frame with one value, a different word in each row "
-                    "or more than 30 words are left out. To keep the last two kinds, train on "
-                    "ColumnPlan.of(frame, keep_ids=True, max_categories=10_000, codes=True)"
+                    "learned from. Columns of a frame with one value or with free text are left "
+                    "out. To keep the last kind, train on "
+                    f"ColumnPlan.of(frame, kinds={{{column!r}: 'category'}}, codes=True)"
                     ".read(frame)."
                 )
             found.add(labels.index(column))

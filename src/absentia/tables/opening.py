@@ -35,18 +35,10 @@ def open_rows(
 ) -> Table | Stream | MemoryRows:
     """Return what a user gave as a :class:`Table`, a stream or (as they are) beliefs.
 
-    Streams are :class:`~absentia.Chunks`, Dask arrays and Dask data frames.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_samples, n_features), Beliefs, Chunks, Dask array or frame
-        What was opened before comes back as it is.
-    y, sample_weight : Dask array or series, optional
-        Those of a Dask table go with it. Chunks bring their own; whatever is in memory leaves
-        them to the caller.
-    words : {"codes", "indicators"}, optional
-        What columns of words in a frame become: codes of categories, or indicator columns. A plan
-        of the columns is made then, for training. By default they are refused.
+    Streams are :class:`~absentia.Chunks`, Dask arrays and Dask data frames; ``y`` and
+    ``sample_weight`` of a Dask table go with it, chunks bring their own. Columns of words in a
+    frame become codes of categories or indicator columns (``words``), by a plan that is made of the
+    training frame; by default they are refused. What was opened before comes back as it is.
     """
     if isinstance(X, Stream):
         if y is not None or sample_weight is not None:

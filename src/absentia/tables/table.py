@@ -31,28 +31,13 @@ class Table(MemoryRows):
     Make one with :func:`absentia.tables.open_rows` or :meth:`of`; an array that is known to be
     float64 without infinities can be given as it is.
 
-    Attributes
-    ----------
-    array : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing. The caller's own memory where possible: never write to it.
-    frame : frame or None
-        The pandas or polars frame that was read, for the names of its columns.
-    columns_checked : bool
-        Whether an estimator has checked the names already, so that its parts need not.
-    names : tuple of str or None
-        The names of the columns, where they do not come from a frame.
-    category_columns : tuple of int
-        Which columns hold codes of categories: whole numbers from 0.
-    lower, upper : ndarray of shape (n_samples, n_features) or None
-        Limits of values that are missing, infinite where there is none; None for a table without
-        limits.
-    sparse : bool
-        Whether the rows were a sparse matrix, whose zeros are observed values.
-    plan : ColumnPlan or None
-        How the columns of a frame with words became these columns.
-    encoded : bool
-        Whether the columns behind the plan are the table's own: for densities, which know no
-        frame.
+    ``array`` (n_samples, n_features) has NaN where a value is missing, in the caller's own memory
+    where possible: never write to it. ``lower`` and ``upper`` are limits of missing values,
+    infinite where there is none, or None. ``frame`` is the frame that was read, for the names of
+    its columns; ``names`` are these where they do not come from a frame. ``category_columns`` hold
+    codes of categories. ``plan`` says how the columns of a frame became these; ``encoded``: they
+    are the table's own, for densities, which know no frame. ``columns_checked``: an estimator has
+    checked the names. ``sparse``: the rows were a sparse matrix, whose zeros are observed values.
     """
 
     array: FloatArray

@@ -59,42 +59,16 @@ class CellCounts(Stored):
 class ColumnReading(Stored):
     """Reading of a column, made from training and applied to later columns of the same name.
 
-    Attributes
-    ----------
-    kind : {"number", "date", "duration", "ordered", "category"}
-    note : str
-        Description for the user; empty for a column of plain numbers.
-    counts : CellCounts
-    categories : tuple of str
-        The values of an ordered or a plain category, in their order.
-    date_formats : tuple of str
-        The spellings of dates that are written as text, the commonest first.
-    cycles : tuple of {"year", "week", "day"}
-        Cyclic parts of a date that are columns of their own, as sine and cosine.
-    decimal : {".", ","}
-        The decimal sign of numbers that are written as text.
-    sentinels : tuple of float
-        Numbers that stand for a missing value, such as -999.
-    is_id : bool
-        Whether the column only identifies the rows: a different text in each, or whole numbers
-        that count them.
-    left_out : bool
-        Whether there is nothing to learn from it: no value, one value only, or too many categories.
-    shown : {"", ".", ","}
-        The decimal sign that the values themselves show; numbers that are typed as fractions show
-        a point.
-    grouped : bool
-        Whether numbers that are written as text have thousands separated.
-    unit : str
-        The unit behind every number, such as ``kg``; empty where there is none.
-    typed : bool
-        Whether the numbers had a type, so that their spelling is unknown: where they come as text,
-        the table that they come in decides.
-    support : Support
-        The values that a column of numbers can have.
-    encoding : tuple of float
-        For a column of many categories the numbers that each is encoded as, one category after the
-        other: what it says about the target.
+    ``note`` is for the user, empty for plain numbers. ``categories`` are in their order,
+    ``date_formats`` the spellings of dates, the commonest first, ``cycles`` the parts of a date
+    that are columns of their own, as sine and cosine. ``decimal`` is the decimal sign of numbers
+    written as text, ``shown`` the one that the values show themselves (typed fractions show a
+    point), ``grouped`` says that thousands are separated, ``unit`` stands behind every number.
+    ``sentinels`` such as -999 are missing values. ``is_id``: the column may only identify rows;
+    ``left_out``: there is nothing to learn from it. ``typed``: the numbers had a type, so that
+    their spelling is unknown; where they come as text, the table that they come in decides.
+    ``support`` are the values that numbers can have. ``encoding`` has the numbers that stand for
+    each of many categories, one category after the other: what it says about the target.
     """
 
     kind: Kind

@@ -30,16 +30,9 @@ _PERCENT_NAME = re.compile(r"(?i)%|percent|prozent|\bpct|pct\b|_pct")
 class Support(Stored):
     """The values that a column can have: a range, and whether only whole numbers are in it.
 
-    Attributes
-    ----------
-    lower, upper : float
-        Ends of the range, infinite where there is none.
-    is_open : bool
-        Whether the lower end itself is no value, as for positive numbers.
-    step : float
-        Distance between neighbouring values, 1 for whole numbers; 0 where there is none.
-    origin : float
-        One of the values, where there is a step.
+    ``lower`` and ``upper`` are infinite where there is no end. ``is_open``: the lower end itself is
+    no value, as for positive numbers. ``step`` is the distance between neighbouring values, 1 for
+    whole numbers and 0 where there is none, and ``origin`` one of the values.
     """
 
     lower: float = -np.inf
