@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import SVC, GenRBF, MixtureDensity
-from absentia.engine.compiling import always_compiled, is_small
+from absentia.engine.compiling import always_compiled, dispatched, is_small
 
 FIRST_FIT = """
 import numpy as np
@@ -61,3 +61,11 @@ def test_both_roads_give_the_kernel_of_a_mixture(columns):
     np.testing.assert_allclose(small, compiled, rtol=1e-10)
     if Q is None:
         np.testing.assert_array_equal(small, small.T)
+
+
+def test_a_call_takes_the_twin_for_its_size():
+    plain = dispatched(plain=lambda values: "numpy", work=len)(lambda values: "compiled")
+    assert plain(range(10)) == "numpy"
+    assert plain(range(2**20)) == "compiled"
+    with always_compiled():
+        assert plain(range(10)) == "compiled"

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import linear_kernel
 
-from absentia import Beliefs, EmbeddingRBF, ExpectedLinear, GaussianDensity, kernel_variance
+from absentia import (
+    Beliefs,
+    EmbeddingRBF,
+    ExpectedLinear,
+    GaussianDensity,
+    GenRBF,
+    kernel_variance,
+)
 from kernels.contract import HasATextbookForm, IsAnExpectation, KernelContract
 from kernels.examples import example
 from oracles import kernels as oracles
@@ -84,3 +91,14 @@ def test_distances_of_embeddings_do_not_depend_on_a_shift():
         kernel = EmbeddingRBF(ExpectedLinear(), theta)
         # The rows themselves have nine digits left after the point.
         np.testing.assert_allclose(kernel(far), kernel(near), rtol=0, atol=1e-7)
+
+
+def test_linear_terms_of_sums_and_multiples_get_a_centre():
+    kernel = 2.0 * ExpectedLinear() + GenRBF(0.5)
+    assert (
+        repr(kernel.centred_at("auto")) == "2 * ExpectedLinear(centre='auto') + GenRBF(gamma=0.5)"
+    )
+    given = ExpectedLinear(centre=[1.0])
+    assert given.centred_at("auto") is given
+    product = ExpectedLinear() * GenRBF(0.5)
+    assert product.centred_at("auto") is product
