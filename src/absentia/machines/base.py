@@ -20,7 +20,7 @@ A machine that needs the kernel as a function of its parameters (a Gaussian proc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -109,8 +109,7 @@ class TrainingData(NamedTuple):
 class Training:
     """Input of a solver: beliefs about the training rows, and the resolved kernel.
 
-    The density is None for training rows that came as :class:`Beliefs`; a precomputed kernel has
-    neither density nor beliefs.
+    The density is None for rows that came as :class:`Beliefs`; a precomputed kernel has neither.
     """
 
     density: DensityEstimator | Any
@@ -120,12 +119,7 @@ class Training:
 
 @declared
 class KernelMachine(ShowsColumns):
-    """Base class of the kernel machines.
-
-    Fitted attributes of all machines: ``density_``, ``kernel_``, ``beliefs_`` (the training rows
-    that prediction needs), ``missing_rates_``, ``n_features_in_`` and, for frames,
-    ``feature_names_in_``.
-    """
+    """Base class of the kernel machines; ``beliefs_`` are the rows that predictions need."""
 
     density: DensityLike = "gaussian"
     kernel: KernelLike = "genrbf"
@@ -153,8 +147,13 @@ class KernelMachine(ShowsColumns):
     #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as
     #: by the machines of scikit-learn that this one replaces.
     _replaces_scikit_learn: ClassVar[bool] = False
+    #: Further parameters of the machine that are those of its kernel.
+    _kernel_options: ClassVar[tuple[str, ...]] = ()
     #: Whether ``fit`` holds the kernel of all pairs of training rows in memory.
     _holds_matrix: ClassVar[bool] = True
+    #: From ``(K, y, sample_weight, sets, candidates)`` to fitted attributes without each set of
+    #: rows, a list for each candidate, for predictions from the kernel with *all* rows of ``K``.
+    _solve_left_out: ClassVar[Any]
     #: Whether rows of negative weight are left out; otherwise they are an error.
     _negative_weights: ClassVar[bool] = False
 
@@ -167,21 +166,6 @@ class KernelMachine(ShowsColumns):
         :meth:`_check_targets`, ``sample_weight`` a finite array of shape (n_samples,).
         """
         raise TypeError(f"{type(self).__name__} does not solve on a Gram matrix alone.")
-
-    def _solve_left_out(
-        self,
-        K: FloatArray,
-        y: np.ndarray,
-        sample_weight: FloatArray | None,
-        sets: Sequence[IntArray],
-        candidates: Sequence[Mapping[str, Any]],
-    ) -> list[list[Learned]]:
-        """Return the fitted attributes without each set of rows, for each candidate.
-
-        Candidates hold parameters that the kernel does not depend on. The attributes are those
-        with which the machine predicts from the kernel of new rows with *all* rows of ``K``.
-        """
-        raise TypeError(f"{type(self).__name__} does not solve without sets of rows.")
 
     def _with(self, candidate: Mapping[str, Any]) -> Self:
         """Return a shallow copy with other parameters or attributes; a clone costs more."""
@@ -211,10 +195,6 @@ class KernelMachine(ShowsColumns):
     def _ignores_offsets(self) -> bool:
         """Return whether predictions are the same for the kernels ``k(x, y) + g(x) + g(y)``."""
         return False
-
-    def _kernel_options(self) -> dict[str, Any]:
-        """Return further parameters of the kernel, by name."""
-        return {}
 
     def _params(self, *names: str) -> dict[str, Any]:
         """Return parameters by name, for an estimator that takes the same ones."""
@@ -389,7 +369,7 @@ class KernelMachine(ShowsColumns):
                 weight_of_kept(gamma, density),
                 weight_of_kept(mask_weight, density),
                 category_weight,
-                **self._kernel_options(),
+                **self._params(*self._kernel_options),
             )
         )
 
@@ -452,7 +432,7 @@ class KernelMachine(ShowsColumns):
         if isinstance(X, GramRows):
             kept = self._kept_rows(vars(self))
             return X.values if kept is None else X.values[:, kept]
-        return self._gram(self._believe(X))
+        return self.kernel_(self._believe(X), self.beliefs_, n_jobs=self.n_jobs)
 
     def _map_gram(self, X: TableLike, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a function of the kernel of new rows, a tile of rows at a time.
@@ -467,6 +447,3 @@ class KernelMachine(ShowsColumns):
 
     def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
         return gram_tiles(self.kernel_, beliefs, self.beliefs_, self.n_jobs)
-
-    def _gram(self, beliefs: Beliefs) -> FloatArray:
-        return self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)

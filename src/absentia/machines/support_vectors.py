@@ -73,6 +73,7 @@ class SupportVectorMachine(KernelMachine):
 
     _replaces_scikit_learn = True
     _negative_weights = True
+    _kernel_options = ("degree", "coef0")
     #: Fitted attributes that are those of the solver.
     _fitted_names: ClassVar[tuple[str, ...]] = _FITTED
     #: Whether one number may be taken off the matrix, not one per row.
@@ -107,9 +108,6 @@ class SupportVectorMachine(KernelMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._solver()._validate_params()
-
-    def _kernel_options(self) -> dict[str, Any]:
-        return {"degree": self.degree, "coef0": self.coef0}
 
     def _ignores_offsets(self) -> bool:
         # The coefficients of a one-class machine sum to a constant that is not zero.

@@ -229,7 +229,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         beliefs = self._believe(X)
         noise = self.noise_ if include_noise else 0.0
         if return_cov:
-            K = self._gram(beliefs)
+            K = self.kernel_(beliefs, self.beliefs_, n_jobs=self.n_jobs)
             explained = self._explained(K)
             covariance = self.scale_ * self.kernel_(beliefs, n_jobs=self.n_jobs)
             covariance -= explained.T @ explained
