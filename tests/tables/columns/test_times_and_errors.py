@@ -25,6 +25,15 @@ def test_times_of_day_are_read_with_their_cycle(form):
     np.testing.assert_allclose(values[:, 1], np.sin(2 * np.pi * MINUTES / (24 * 60)), atol=1e-9)
 
 
+def test_a_time_among_dates_is_no_date():
+    dates = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
+    column = pd.Series([*dates, "14:30", "09:10"], name="seen")
+    reading = read_column(column)
+    assert reading.counts.unreadable == 2
+    typed = read_column(pd.Series(pd.date_range("2024-01-01", periods=40), name="seen"))
+    assert np.isnan(typed.values(pd.Series(["14:30", "09:10"], name="seen"))).all()
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 def test_times_of_frames_come_back_as_times(kind):
     texts = [f"{m // 60:02d}:{m % 60:02d}" for m in MINUTES]

@@ -94,6 +94,8 @@ def date_formats(column: Column) -> tuple[tuple[str, ...], int]:
 
     day_first = n_rows(DAY_FIRST) >= n_rows(DAY_FIRST.values())
     barred = set(DAY_FIRST.values() if day_first else DAY_FIRST)
+    dated = set(read) - TIMES_OF_DAY
+    barred |= dated if n_rows(TIMES_OF_DAY) > n_rows(dated) else TIMES_OF_DAY
     chosen: list[str] = []
     left = column.counts.copy()
     while True:
@@ -144,7 +146,9 @@ def days_of(column: Column, formats: tuple[str, ...]) -> FloatArray:
     if column.type_kind in "iuf":
         column, formats = _compact_dates(column), (COMPACT_DATE,)
     typed = TYPED_DATES in formats
-    days = days_by_text(column, date_formats(column)[0] if typed else formats)
+    if typed:
+        formats = tuple(form for form in date_formats(column)[0] if form not in TIMES_OF_DAY)
+    days = days_by_text(column, formats)
     iso = np.array([bool(_ISO_DATE.match(text)) for text in column.distinct], dtype=bool)
     if (iso & np.isnan(days)).any():
         days = np.where(iso & np.isnan(days), days_by_text(column, ("ISO8601",)), days)
