@@ -1,4 +1,5 @@
 """absentia: kernel machines that learn from incomplete data without filling it in."""
+# ruff: noqa: F403, F405
 
 from importlib import import_module
 from importlib.metadata import version as _installed_version
@@ -6,95 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from absentia import amputation
-    from absentia.automatic import AutoClassifier, AutoRegressor
-    from absentia.beliefs import Beliefs
-    from absentia.decisions import (
-        AcquisitionPolicy,
-        column_worth,
-        held_out_worth,
-        measure_next,
-        sensitivity,
-        tipping_point,
-    )
-    from absentia.densities import (
-        DensityImputer,
-        GaussianDensity,
-        LowRankDensity,
-        MixedDensity,
-        MixtureDensity,
-        OutlierDetector,
-        SuspiciousCells,
-        multiple_imputations,
-        suspicious_cells,
-    )
-    from absentia.features import FourierFeatures, MaskFeatures, Nystroem
-    from absentia.kernels import (
-        CategoryKernel,
-        EmbeddingRBF,
-        ExpectedDistanceRBF,
-        ExpectedLinear,
-        ExpectedPolynomial,
-        ExpectedRBF,
-        GammaRBF,
-        GenRBF,
-        Kernel,
-        MaskKernel,
-        NotPositiveDefiniteWarning,
-        RepairedMatrix,
-        gram_blocks,
-        kernel_variance,
-        kernel_variance_diag,
-        repair_psd,
-    )
-    from absentia.machines import (
-        SVC,
-        SVCCV,
-        SVR,
-        SVRCV,
-        ConjugateGradientRidge,
-        GaussianProcessClassifier,
-        GaussianProcessRegressor,
-        KernelKMeans,
-        KernelMatrix,
-        KernelPCA,
-        KernelRidge,
-        KernelRidgeCV,
-        LabelSpreading,
-        LargeScaleLogisticRegression,
-        LargeScaleRidge,
-        LargeScaleSVC,
-        LogisticRegression,
-        LogisticRegressionCV,
-        MissingnessShiftWarning,
-        NuSVC,
-        NuSVR,
-        OneClassSVM,
-        RobustSVC,
-        SpectralClustering,
-    )
-    from absentia.missingness import Patterns
-    from absentia.persistence import load, save
-    from absentia.predictions import (
-        ConformalClassifier,
-        ConformalRegressor,
-        Explanation,
-        MarginalClassifier,
-        MarginalRegressor,
-        PooledEstimates,
-        Uncertainty,
-        explain,
-        pool,
-        pooled,
-        predict_uncertainty,
-    )
-    from absentia.recipe.comparison import Comparison, compare
-    from absentia.reports.describing import describe_missingness
-    from absentia.reports.missingness_report import MissingnessReport
-    from absentia.tables.column_plan import ColumnPlan
-    from absentia.tables.encoder import TableEncoder
-    from absentia.tables.known_limits import bounded
-    from absentia.tables.normal_scores import NormalScores
-    from absentia.tables.streams import Chunks
+    from absentia.automatic import *
+    from absentia.beliefs import *
+    from absentia.decisions import *
+    from absentia.densities import *
+    from absentia.features import *
+    from absentia.kernels import *
+    from absentia.machines import *
+    from absentia.missingness import *
+    from absentia.persistence import *
+    from absentia.predictions import *
+    from absentia.recipe.comparison import *
+    from absentia.reports.describing import *
+    from absentia.reports.missingness_report import *
+    from absentia.tables.column_plan import *
+    from absentia.tables.encoder import *
+    from absentia.tables.known_limits import *
+    from absentia.tables.normal_scores import *
+    from absentia.tables.streams import *
 
 __all__ = [
     "AcquisitionPolicy",

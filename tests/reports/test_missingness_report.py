@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import tracemalloc
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -181,3 +182,27 @@ def test_labels_of_the_picture_tell_columns_apart():
     assert max(len(label) for label in labels[:2]) <= 22
     figure.canvas.draw()
     plt.close(figure)
+
+
+def test_the_memory_for_a_wide_table_does_not_grow_with_the_square_of_its_columns():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((20, 6000)) < 0.3, np.nan, 1.0)
+    X[:, 5000] = np.nan  # always missing, which goes together with nothing
+    X[:, 17] = np.where(np.arange(20) < 15, np.nan, 1.0)
+    X[:, 4321] = X[:, 17]
+    X[0, 17] = 1.0
+    tracemalloc.start()
+    report = describe_missingness(X)
+    text = str(report)
+    pairs = report.strongest_pairs(3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6, peak  # a matrix of all columns takes 288 MB
+    assert report.together.shape == (300, 300)
+    assert 5000 not in report.compared
+    assert "correlation of missingness, among the 300 columns that miss most" in text
+    mask = np.isnan(X).astype(float)
+    for i, j, strength in pairs:
+        assert strength == pytest.approx(np.corrcoef(mask[:, i], mask[:, j])[0, 1], abs=1e-12)
+    assert (17, 4321) in [pair[:2] for pair in report.strongest_pairs(20)]
+    assert report.plot().axes[2].images[0].get_array().shape == (40, 40)

@@ -3,27 +3,15 @@
 The fitted attributes of absentia's own classes are known by their annotations; the tables of
 scikit-learn's classes are written in words:
 
-======================  ==================================================================
-``none bool int float   a scalar of Python or NumPy, of exactly that type
-str``
-``floats[2]``           an array of two axes, exactly; also ``integers``, ``bools``, ``texts``,
-                        ``objects`` (of scalars) and ``records`` (nodes of boosted trees)
-``list of A/B``         a list whose entries are A or B; also ``tuple of``, ``dict of`` (keys are
-                        text or numbers), ``bunch of`` and ``objects of`` (an array)
-``labels``, ``names``   an array of labels of classes, of names of columns
-``method``              the name of a method that predicts
-``false``               for attributes that are True with sparse targets only
-``slice``, ``rng``,     a slice of integers or text, a random generator of NumPy, a type of numbers
-``dtype``, ``function`` or text, a metric or a score of columns of scikit-learn
-``selection``           columns: numbers, names, a mask or a slice
-``columns``             a step of a ``ColumnTransformer``: name, transformer, selection
-``parameters``          a dictionary of parameters of models
-``results``             ``cv_results_``: a dictionary of arrays and of parameters
-``estimator``           an object of a known class that may stand on its own
-``splitter``,           a splitter, a scorer or a decision tree of scikit-learn
-``scorer``, ``trees``
-``KFold``               an object of scikit-learn's class with that name
-======================  ==================================================================
+- ``none bool int float str``: a scalar of Python or NumPy, of exactly that type;
+- ``floats[2]``: an array of two axes, exactly; also ``integers``, ``bools``, ``texts``, ``objects``
+  (of scalars) and ``records`` (nodes of boosted trees);
+- ``list of A/B``: a list whose entries are A or B; also ``tuple of``, ``dict of`` (keys are text or
+  numbers), ``bunch of`` and ``objects of`` (an array);
+- ``KFold``, ``trees``: an object of scikit-learn's class with that name, a decision tree;
+- the words of ``_TESTS`` and ``_ALIASES``, such as ``method``, the name of a method that predicts,
+  ``false``, for attributes that are True with sparse targets only, ``columns``, a step of a
+  ``ColumnTransformer``, or ``estimator``, an object of a known class that may stand on its own.
 
 ``A | B`` is either. Types are compared exactly: an object that behaves like an array is none.
 """

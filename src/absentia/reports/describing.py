@@ -11,7 +11,7 @@ from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
-from absentia.tables import BoolArray, FloatArray, TableLike, as_table, column_names
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.columns.quantities import find_sentinels, sentinel_note
 from absentia.tables.columns.readings import LIMITS_OF_MODELS, without_sentinels
@@ -25,6 +25,8 @@ RUN_ANYWAY = "pass mcar_test=True to run it anyway"
 
 # Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
 _PATIENCE = 1e9
+# Columns whose missingness is compared with each other, which takes the square of their number.
+_MOST_COMPARED = 300
 
 
 def describe_missingness(
@@ -55,7 +57,8 @@ def describe_missingness(
     Notes
     -----
     Without the test the cost is O(n log n) for the patterns and O(P d^2) for the correlations,
-    with P the number of patterns.
+    with P the number of patterns and d at most 300: of a wider table, the columns that miss most
+    are compared.
 
     Examples
     --------
@@ -92,11 +95,16 @@ def describe_missingness(
             little, why_no_test = little_test(table[:, tested]), ""
         except ValueError as reason:
             why_no_test = str(reason)
+    compared = np.arange(d)
+    if d > _MOST_COMPARED:  # those that are always missing say nothing
+        order = np.argsort(-np.where(column_rates < 1, column_rates, -1.0), kind="stable")
+        compared = np.sort(order[:_MOST_COMPARED])
     return MissingnessReport(
         columns=tuple(column_names(X, d)),
         patterns=patterns,
         column_rates=column_rates,
-        together=_correlation_of_absence(patterns, column_rates),
+        compared=compared,
+        together=_correlation_of_absence(patterns, column_rates, compared),
         blocks=_blocks(patterns),
         little=little,
         why_no_test=why_no_test,
@@ -170,10 +178,13 @@ def _frame_as_numbers(
     return np.column_stack(numbers), tested, tuple(notes)
 
 
-def _correlation_of_absence(patterns: Patterns, rates: FloatArray) -> FloatArray:
+def _correlation_of_absence(
+    patterns: Patterns, column_rates: FloatArray, columns: IntArray
+) -> FloatArray:
+    rates = column_rates[columns]
     joint = np.zeros((len(rates), len(rates)))
     for part in bounded_slices(len(patterns.masks), len(rates)):
-        masks = patterns.masks[part].astype(np.float64)
+        masks = patterns.masks[part][:, columns].astype(np.float64)
         joint += (masks.T * patterns.counts[part]) @ masks
     spread = np.sqrt(rates * (1 - rates))
     varies = spread > 0

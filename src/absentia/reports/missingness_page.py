@@ -87,7 +87,8 @@ def notebook_table(report: MissingnessReport) -> str:
 
 def draw_missingness(report: MissingnessReport, max_columns: int, max_patterns: int) -> Figure:
     """Draw a report as one figure of three panels; see :meth:`MissingnessReport.plot`."""
-    columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:max_columns])
+    order = np.argsort(-report.column_rates[report.compared], kind="stable")[:max_columns]
+    columns = report.compared[np.sort(order)]
     patterns = report.commonest_patterns(max_patterns)
     names = as_plot_labels([report.columns[j] for j in columns])
     width = max(7.5, 2.5 + 0.26 * len(columns))
@@ -99,7 +100,7 @@ def draw_missingness(report: MissingnessReport, max_columns: int, max_patterns: 
     )
     _draw_rates(rates, report.column_rates[columns])
     _draw_patterns(masks, report, columns, patterns, names)
-    image = _draw_together(together, report.together[np.ix_(columns, columns)], names)
+    image = _draw_together(together, report.together[np.ix_(np.sort(order), np.sort(order))], names)
     figure.colorbar(image, ax=together, shrink=0.8, label="correlation of missingness")
     left_out = len(report.columns) - len(columns)
     shown = f"; the {len(columns)} columns with the most missing values" if left_out else ""

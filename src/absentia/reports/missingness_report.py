@@ -43,7 +43,9 @@ class MissingnessReport:
         The distinct missing masks, the one of each row, and how many rows have each.
     column_rates : ndarray of shape (n_features,)
         The share of rows that miss each column.
-    together : ndarray of shape (n_features, n_features)
+    compared : ndarray of int
+        The columns that ``together`` compares: all, or of more than 300 those that miss most.
+    together : ndarray of shape (n_compared, n_compared)
         The correlation of missingness: 1 for columns that are missing from the same rows, 0 for
         columns whose absence is unrelated, and for columns that are never or always missing.
     blocks : tuple of tuple of int
@@ -60,6 +62,7 @@ class MissingnessReport:
     columns: tuple[str, ...]
     patterns: Patterns
     column_rates: FloatArray
+    compared: IntArray
     together: FloatArray
     blocks: tuple[tuple[int, ...], ...]
     little: LittleTest | None
@@ -98,12 +101,12 @@ class MissingnessReport:
         listed in ``blocks``.
         """
         strength = np.triu(np.abs(self.together), k=1)
-        repeated = [j for block in self.blocks for j in block[1:]]
+        repeated = np.isin(self.compared, [j for block in self.blocks for j in block[1:]])
         strength[repeated] = strength[:, repeated] = 0
         order = np.argsort(-strength, axis=None, kind="stable")[:number]
         first, second = np.unravel_index(order, strength.shape)
         return [
-            (int(i), int(j), float(self.together[i, j]))
+            (int(self.compared[i]), int(self.compared[j]), float(self.together[i, j]))
             for i, j in zip(first, second, strict=True)
             if strength[i, j] > 0
         ]
@@ -219,7 +222,9 @@ class MissingnessReport:
         if not (pairs or self.blocks):
             return
         yield ""
-        yield "Missing together (correlation of missingness)"
+        wide = len(self.columns) > len(self.compared)
+        among = f", among the {len(self.compared)} columns that miss most" if wide else ""
+        yield f"Missing together (correlation of missingness{among})"
         for block in self.blocks[:_SHOWN]:
             yield f"  always: {self._named(np.array(block))}"
         if len(self.blocks) > _SHOWN:
