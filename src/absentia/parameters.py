@@ -218,6 +218,12 @@ THREADS = Rule(
 )
 
 
+#: Names of distances, for parameters ``metric``; the shape of a matrix is checked with the columns.
+METRIC = words("euclidean", "mahalanobis", "learned") | Rule(
+    ("a matrix",), lambda value: not isinstance(value, str)
+)
+
+
 def check_parameters(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator against the rules of its class and its bases.
 
@@ -237,6 +243,7 @@ def _rules_of(kind: type) -> dict[str, Rule]:
         for name, parameter in signature(kind).parameters.items()
         if isinstance(parameter.default, bool)
     }
+    rules["metric"] = METRIC
     for cls in reversed(kind.__mro__):
         rules |= vars(cls).get("_rules", {})
     return _known_rules.setdefault(kind, rules)

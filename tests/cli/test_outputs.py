@@ -197,3 +197,11 @@ def test_the_standard_input_is_no_file_to_protect(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-").write_text("a file of that name")
     check_output("out.csv", inputs=["-"])
+
+
+def test_a_pipe_is_named_as_such(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert main(["describe", str(tmp_path / "pipe.csv")]) == 1
+    assert (
+        "pipe.csv is a device or a pipe; read it through standard input" in capsys.readouterr().err
+    )

@@ -144,7 +144,12 @@ def read_table_and_cells(
     if path.is_dir():
         raise ValueError(f"{source} is a folder; give the file inside it.")
     if not path.is_file():
-        raise ValueError(f"There is no file {source}.")
+        raise ValueError(
+            f"{source} is a device or a pipe; read it through standard input: absentia ... - < "
+            f"{source}."
+            if path.exists()
+            else f"There is no file {source}."
+        )
     return read_bytes(path.read_bytes(), source, say, sheet=sheet)
 
 

@@ -33,7 +33,8 @@ Booleans = NDArray[np.bool_]
 # Numbers that a NumPy twin may touch in one call: about a tenth of a millisecond.
 _SMALL = 2**14
 
-_numpy_allowed = ContextVar("numpy_allowed", default=True)
+#: Multiple of the limits up to which NumPy computes.
+_numpy_reach = ContextVar("numpy_reach", default=1.0)
 
 
 def compiled(*, makes_arrays: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -110,17 +111,21 @@ event.register("numba:compile", _Announcer())
 
 def is_small(work: float, limit: float = _SMALL) -> bool:
     """Return whether a problem is computed in NumPy."""
-    return _numpy_allowed.get() and work <= limit
+    return work <= limit * _numpy_reach.get()
 
 
 @contextmanager
-def always_compiled() -> Iterator[None]:
-    """Use compiled loops for problems of every size inside a ``with`` block."""
-    before = _numpy_allowed.set(False)
+def always_compiled(reach: float = 0.0) -> Iterator[None]:
+    """Use compiled loops for problems of every size inside a ``with`` block.
+
+    With a ``reach`` above one they are used for larger problems only, as by a single prediction
+    that should not wait for the compiler.
+    """
+    before = _numpy_reach.set(reach)
     try:
         yield
     finally:
-        _numpy_allowed.reset(before)
+        _numpy_reach.reset(before)
 
 
 class Dispatch:

@@ -13,8 +13,6 @@ damaged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -23,11 +21,13 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
+from sklearn.preprocessing import PowerTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.engine.compiling import always_compiled
 from absentia.hidden_warnings import hidden_warnings
-from absentia.parameters import shown
+from absentia.parameters import check_parameters, shown
 from absentia.persistence.compiled_parts import COMPILED_CHECKS
 from absentia.persistence.kinds import (
     ANY_SCALAR,
@@ -56,9 +56,12 @@ _METHODS = (
     *("predict", "predict_proba", "decision_function", "score_samples"),
     *("transform", "impute", "predict_interval", "predict_set"),
 )
+_FINITE = _METHODS[:4]
 #: Attributes with the model inside another one that sees the rows first, in the order of search.
 _FIRST_INSIDE = ("steps", "best_estimator_", "calibrated_classifiers_", "estimators_", "estimator")
 _DEEPEST = 20
+#: Trial rows are computed by NumPy up to this multiple of the usual sizes.
+_REACH = 64
 #: Beginnings of NumPy's messages about arrays whose shapes do not fit each other.
 _SHAPE_MESSAGES = (
     *("operands could not be broadcast", "non-broadcastable output", "could not broadcast"),
@@ -69,13 +72,22 @@ _SHAPE_MESSAGES = (
 def check_model(model: BaseEstimator) -> None:
     """Raise ValueError where a model holds what is not known, or cannot predict with it.
 
-    Nobody else may have the model yet: its ``verbose`` and ``random_state`` change meanwhile.
+    The model is of no use afterwards: its random numbers, settings and caches are others.
     """
-    inner = check_contents(model)
-    estimators = [value for value in inner if isinstance(value, BaseEstimator)]
-    if any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
-        with _undisturbed(estimators, inner):
-            _check_predictions(model)
+    estimators = [value for value in check_contents(model) if isinstance(value, BaseEstimator)]
+    if not any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
+        return
+    for estimator in estimators:
+        # A forest prints its progress when it predicts, too, and without a seed NumPy's global
+        # random numbers are drawn: both belong to all threads of a program.
+        if "verbose" in vars(estimator):
+            estimator.verbose = 0
+        if vars(estimator).get("random_state", 0) is None:
+            estimator.random_state = 0
+    # One row needs no workers, of which a file may ask for any number, and no compiled code.
+    one_by_one = parallel_config(backend="sequential", n_jobs=1)
+    with hidden_warnings(), np.errstate(all="ignore"), one_by_one, always_compiled(_REACH):
+        _check_predictions(model)
 
 
 def check_contents(model: BaseEstimator) -> list[Any]:
@@ -251,8 +263,10 @@ def _check_parameters(value: BaseEstimator) -> None:
                 "library wrote it; train the model again with this one"
             )
     # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
-    if hasattr(type(value), "_parameter_constraints"):
+    if hasattr(kind, "_parameter_constraints"):
         value._validate_params()
+    elif kind.__module__.startswith("absentia."):
+        check_parameters(value)
     n_jobs = vars(value).get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
@@ -307,7 +321,17 @@ def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
         ) from error
     if isinstance(prediction, np.ndarray):
         _check_shape(model, name, prediction)
+        if name in _FINITE and prediction.dtype.kind == "f" and not _may_be_nan(model):
+            wrong = ~np.isfinite(prediction) if name[:7] == "predict" else np.isnan(prediction)
+            if wrong.any():
+                raise ValueError(f"{type(model).__name__}.{name} answers {prediction[wrong][0]}")
     return True
+
+
+def _may_be_nan(model: BaseEstimator) -> bool:
+    """Return whether a model that is whole may answer NaN: outside of its training rows."""
+    kinds = (IsotonicRegression, PowerTransformer)
+    return any(isinstance(value, kinds) for value in inner_objects(model))
 
 
 def _is_fitted(model: BaseEstimator) -> bool:
@@ -366,32 +390,3 @@ def _column_names(model: Any) -> Any:
             # The last of a step is the estimator, and the first step is the one that sees rows.
             model = model[-1] if isinstance(model, tuple) else model[0]
     return None
-
-
-@contextmanager
-def _undisturbed(estimators: list[Any], inner: list[Any]) -> Iterator[None]:
-    """Leave the states of random numbers as they were, warn of nothing and print nothing."""
-    # A forest prints its progress when it predicts, too, and without a seed NumPy's global random
-    # numbers are drawn: both belong to all threads of a program.
-    changed = [(e, "verbose", e.verbose) for e in estimators if "verbose" in vars(e)]
-    changed += [
-        (e, "random_state", None) for e in estimators if vars(e).get("random_state", 0) is None
-    ]
-    legacy = [v for v in inner if isinstance(v, np.random.RandomState)]
-    states = [v.get_state(legacy=False) for v in legacy]
-    generators = [v.bit_generator for v in inner if isinstance(v, np.random.Generator)]
-    positions = [v.state for v in generators]
-    # One row needs no workers, of which a file may ask for any number.
-    one_by_one = parallel_config(backend="sequential", n_jobs=1)
-    try:
-        for estimator, name, _ in changed:
-            setattr(estimator, name, 0)
-        with hidden_warnings(), np.errstate(all="ignore"), one_by_one:
-            yield
-    finally:
-        for estimator, name, before in changed:
-            setattr(estimator, name, before)
-        for twister, state in zip(legacy, states, strict=True):
-            twister.set_state(state)
-        for generator, position in zip(generators, positions, strict=True):
-            generator.state = position

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
@@ -22,7 +24,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from sklearn.base import BaseEstimator
 
+from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
+from absentia.parameters import shown
 from absentia.persistence.contents import check_model
 from absentia.persistence.description import refused_entries
 from absentia.persistence.known_classes import allowed_classes
@@ -37,6 +41,10 @@ _SCHEMA_SHARE = 64
 _LARGEST_MARK = 10_000
 #: Bytes that are unpacked at once, and of the largest copy that is kept in memory.
 _STEP, _IN_MEMORY = 2**16, 2**26
+#: Bytes of the headers of a zip archive, and where in a member's the length of its name stands.
+_LOCAL_HEADER, _ENTRY, _NAME_LENGTH = 30, 46, 26
+#: Bytes after the directory: without a comment, of small archives and of large ones.
+_END_RECORDS = (22, 22 + 76)
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -96,7 +104,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         try:
             with open(draft, "rb") as stream:
                 # The copy is checked as load checks it; the caller's model is not touched.
-                _read(skops, stream, math.inf)
+                _read(skops, stream, math.inf, wanted=False)
         except _NotTrustedError as error:
             raise TypeError(
                 f"This {type(model).__name__} holds {error}, which load would refuse to create "
@@ -133,7 +141,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     skops = _skops()
     place = Path(path)
     if not place.is_file():
-        raise FileNotFoundError(f"There is no file {str(place)!r} to load a model from.")
+        found = "is no regular file" if place.exists() else "does not exist"
+        raise FileNotFoundError(f"{str(place)!r} {found}: give the name of a model file.")
     with open(place, "rb") as stream:
         try:
             refusal, model = _read(skops, stream, max_bytes)
@@ -158,8 +167,10 @@ class _NotTrustedError(ValueError):
     """Names of what a file holds and is not made from files."""
 
 
-def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, Any]:
-    """Return why a file is refused and None, or nothing and its model."""
+def _read(
+    skops: ModuleType, stream: BinaryIO, max_bytes: float, *, wanted: bool = True
+) -> tuple[str, Any]:
+    """Return why a file is refused and None, or nothing and its model, if it is wanted."""
     with ZipFile(stream) as archive:
         if _MARK not in archive.namelist():
             return (
@@ -174,6 +185,7 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
                 f"{max_bytes:,} and {max_bytes // _SCHEMA_SHARE:,} are allowed. If you trust the "
                 "file, call load with a larger max_bytes."
             ), None
+        _check_layout(archive, stream)
         copy = _clean_copy(archive)
     with copy:
         with ZipFile(copy) as archive:
@@ -182,11 +194,37 @@ def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, A
             return refusal, None
         names = sorted({name for classes in allowed_classes().values() for name in classes})
         copy.seek(0)
-        model = skops.load(copy, trusted=names)
-    if not isinstance(model, BaseEstimator):
-        return f"holds a {type(model).__name__}, which is not an estimator.", None
-    check_model(model)
-    return "", model
+        with hidden_warnings():
+            trial = skops.load(copy, trusted=names)
+        if not isinstance(trial, BaseEstimator):
+            return f"holds a {type(trial).__name__}, which is not an estimator.", None
+        check_model(trial)
+        del trial
+        copy.seek(0)
+        return "", skops.load(copy, trusted=names) if wanted else None
+
+
+def _check_layout(archive: ZipFile, stream: BinaryIO) -> None:
+    """Refuse members that the description does not name, and bytes that belong to no member."""
+    members = sorted(archive.infolist(), key=attrgetter("header_offset"))
+    schema = b"".join(_steps(archive, _SCHEMA))
+    named = {_MARK, _SCHEMA, *map(bytes.decode, re.findall(rb'"file": "([^"]*)"', schema))}
+    unknown = {member.filename for member in members} - named
+    if unknown:
+        raise ValueError(f"members that nothing reads: {shown(sorted(unknown))}")
+    end, directory = 0, 0
+    for member in members:
+        if member.header_offset != end:
+            raise ValueError("bytes that belong to no member of the archive")
+        stream.seek(end + _NAME_LENGTH)
+        lengths = int.from_bytes(stream.read(2), "little") + int.from_bytes(
+            stream.read(2), "little"
+        )
+        end += _LOCAL_HEADER + lengths + member.compress_size
+        directory += _ENTRY + len(member.orig_filename.encode()) + len(member.extra)
+    left = stream.seek(0, os.SEEK_END) - archive.start_dir - directory
+    if end != archive.start_dir or left not in _END_RECORDS:
+        raise ValueError("bytes that belong to no member of the archive")
 
 
 def _clean_copy(archive: ZipFile) -> IO[bytes]:
@@ -205,10 +243,8 @@ def _clean_copy(archive: ZipFile) -> IO[bytes]:
             for member in archive.infolist():
                 if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
                     raise ValueError(f"an archive with compression {member.compress_type}")
-                place = ZipInfo(member.filename)
-                with archive.open(member) as source, target.open(place, "w") as sink:
-                    while step := source.read(_STEP):
-                        sink.write(step)
+                with target.open(ZipInfo(member.filename), "w") as sink:
+                    sink.writelines(_steps(archive, member.filename))
     except BaseException:
         copy.close()
         raise
@@ -216,11 +252,20 @@ def _clean_copy(archive: ZipFile) -> IO[bytes]:
     return copy
 
 
+def _steps(archive: ZipFile, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a member, at most as many as the directory says."""
+    with archive.open(name) as source:
+        while step := source.read(_STEP):
+            yield step
+
+
 def _refusal(archive: ZipFile, max_bytes: float) -> str:
     """Return why nothing is made from an archive, or nothing."""
     if archive.getinfo(_MARK).file_size > _LARGEST_MARK:
         raise ValueError(f"{_MARK} of {archive.getinfo(_MARK).file_size:,} bytes")
     mark = json.loads(archive.read(_MARK))
+    if not mark.keys() <= {"format", "kind", "versions"}:
+        raise ValueError(f"{_MARK} with {', '.join(mark)}")
     if mark["format"] != _FORMAT:
         writer = mark.get("versions", {}).get("absentia")
         tool = f"absentia {writer}" if writer else "the version of absentia that wrote it"

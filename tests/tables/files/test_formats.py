@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -221,3 +222,53 @@ def test_an_excel_file_with_a_title_finds_its_header_with_one_note(tmp_path):
     assert notes == [
         "'Ward report, March' above the columns is taken for a title: row 3 has their names."
     ]
+
+
+def test_the_draft_of_a_killed_program_is_removed_and_that_of_a_running_one_is_kept(tmp_path):
+    path = tmp_path / "answers.csv"
+    for wait in (False, True):
+        code = (
+            "import sys; from absentia.tables.files.formats import replaced\n"
+            f"with replaced({str(path)!r}) as draft:\n"
+            "    draft.write_text('half')\n"
+            "    print('ready', flush=True)\n"
+            "    sys.stdin.readline()\n"
+        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:
+            assert writer.stdout.readline() == b"ready\n"
+            (draft,) = tmp_path.glob(".answers.csv.*")
+            os.utime(draft, (0, 0))
+            if not wait:
+                writer.kill()
+                writer.wait()
+            with replaced(path) as own:
+                own.write_text("whole")
+            assert draft.exists() is wait
+            if wait:
+                writer.communicate(b"go\n")
+        assert path.read_text() == ("half" if wait else "whole")
+    assert os.listdir(tmp_path) == ["answers.csv"]
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    for text in ("first", "second"):  # a link to nowhere, and to a file
+        with replaced(tmp_path / "link.csv") as draft:
+            draft.write_text(text)
+        assert (tmp_path / "link.csv").is_symlink()
+        assert (tmp_path / "real.csv").read_text() == text
+
+
+def test_many_programs_write_one_file(tmp_path):
+    path = tmp_path / "answers.csv"
+    texts = [letter * 10**6 for letter in "abcdefgh"]
+
+    def write(text):
+        with replaced(path) as draft:
+            draft.write_text(text)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, texts * 4))
+    assert path.read_text() in texts
+    assert os.listdir(tmp_path) == ["answers.csv"]

@@ -242,7 +242,7 @@ def is_small_gram(P: Beliefs, Q: Beliefs, smoothing: Smoothing) -> bool:
     # Most matrices end here, those of new rows with the support vectors again and again.
     if not is_small(len(wholes[0]) * len(wholes[1]) * smoothing.n_features**2, _FEW_PRODUCTS):
         return False
-    return max(_n_groups(whole, smoothing) for whole in wholes) <= _FEW_GROUPS
+    return is_small(max(_n_groups(whole, smoothing) for whole in wholes), _FEW_GROUPS)
 
 
 def _n_groups(beliefs: Beliefs, smoothing: Smoothing) -> int:

@@ -1,0 +1,120 @@
+"""The archive of a model file holds what is read from it and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from absentia import SVC, GaussianProcessRegressor, LargeScaleRidge, load, save
+from machines.contract import table, targets_of
+from persistence.test_model_files import save_unchecked
+
+
+def member(path):
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10**7))
+
+
+def comment(path):
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = b"hello"
+
+
+def behind(path):
+    path.write_bytes(path.read_bytes() + b"abc")
+
+
+def before(path):
+    path.write_bytes(b"abc" + path.read_bytes())
+
+
+def between(path):
+    """Move the last member, which leaves a gap."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(info, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, (info, content) in enumerate(members):
+            if number == 1:
+                archive.fp.write(b"abc")
+                archive.start_dir += 3
+            archive.writestr(info, content)
+
+
+@pytest.mark.parametrize("change", [member, comment, behind, before, between])
+def test_bytes_that_nothing_reads_are_refused(change, tmp_path):
+    path = tmp_path / "model"
+    save(SVC().fit(table(), targets_of("classes")), path)
+    load(path)
+    change(path)
+    with pytest.raises(ValueError, match=r"that nothing reads|that belong to no member"):
+        load(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["intercept_", "_centre", "_spread"])
+def test_fitted_numbers_that_are_not_finite_are_refused(name, value, tmp_path):
+    if name == "intercept_":
+        model = SVC().fit(table(), targets_of("classes"))
+        model.intercept_ = np.full_like(model.intercept_, value)
+    else:
+        model = GaussianProcessRegressor().fit(table(), targets_of("numbers"))
+        setattr(model, name, value)
+    if name != "intercept_" or np.isnan(value):  # an infinite margin is a class
+        save_unchecked(model, tmp_path / "model")
+        with pytest.raises(ValueError, match=r"answers (nan|inf|-inf)"):
+            load(tmp_path / "model")
+
+
+def test_a_model_that_may_answer_nan_is_saved(tmp_path):
+    model = IsotonicRegression().fit([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    save(model, tmp_path / "model")
+    assert np.isnan(load(tmp_path / "model").predict([0.0])[0])
+
+
+def test_parameters_that_no_fit_accepts_are_refused(tmp_path):
+    model = LargeScaleRidge().fit(table(), targets_of("numbers"))
+    save(model, tmp_path / "model")
+    model.metric = "../../etc/passwd"
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="metric must be"):
+        load(tmp_path / "model")
+
+
+def test_a_pipe_is_not_said_to_be_absent(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match="pipe' is no regular file"):
+        load(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match="model' does not exist"):
+        load(tmp_path / "model")
+
+
+def test_loading_a_model_compiles_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    y = X[:, 0] > 0
+    X[rng.random(X.shape) < 0.3] = np.nan  # more patterns than NumPy computes in one prediction
+    model = SVC().fit(X, y)
+    save(model, tmp_path / "model")
+    code = f"""
+import numpy as np
+from numba.core import event
+class Listener(event.Listener):
+    def on_start(self, found):
+        raise SystemExit(f"compiled {{found.data['dispatcher'].py_func.__name__}}")
+    def on_end(self, found):
+        pass
+event.register("numba:compile", Listener())
+import absentia
+absentia.load({str(tmp_path / "model")!r})
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr.decode()[-500:]
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
