@@ -187,7 +187,7 @@ def test_standard_input(file, capsys, monkeypatch):
         (["predict", "{file}", "{file}"], 1, "is not a model file"),
         (["compare", "{file}", "-t", "outcome", "--methods", "magic"], 1, "no method 'magic'"),
         (["describe", "damaged.csv.gz"], 1, "damaged.csv.gz cannot be unpacked: Error -3"),
-        (["predict", "nowhere.skops", "{file}"], 1, "absentia: 'nowhere.skops' does not exist"),
+        (["predict", "nowhere.skops", "{file}"], 1, "absentia: There is no file 'nowhere.skops'"),
         (
             ["compare", "{file}", "-t", "outcome", "--seed", "9" * 30],
             2,

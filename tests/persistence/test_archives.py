@@ -88,9 +88,9 @@ def test_parameters_that_no_fit_accepts_are_refused(tmp_path):
 
 def test_a_pipe_is_not_said_to_be_absent(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(FileNotFoundError, match="pipe' is no regular file"):
+    with pytest.raises(FileNotFoundError, match=r"no regular file '.*pipe'"):
         load(tmp_path / "pipe")
-    with pytest.raises(FileNotFoundError, match="model' does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"no file '.*model'"):
         load(tmp_path / "model")
 
 

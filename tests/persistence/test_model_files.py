@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -60,6 +59,7 @@ from absentia.kernels import Kernel
 from absentia.persistence import model_files, trusted_types
 from absentia.tables.stored import Stored
 from machines.contract import table, targets_of
+from persistence.hostile_files import without_unread
 
 
 def save_unchecked(model, place):
@@ -673,21 +673,17 @@ def find(value, wanted):
 
 def rewrite(path, change, mark=None, arrays=None, schema_text=None):
     """Write a model file anew with a changed description; None leaves it out."""
-    copy = path.with_suffix(".copy")
-    shutil.copy(path, copy)
-    with zipfile.ZipFile(copy) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "schema.json":
-                schema = change(json.loads(content))
-                if schema is None:
-                    continue
-                content = json.dumps(schema) if schema_text is None else schema_text
-            if name == "absentia.json" and mark is not None:
-                content = json.dumps(mark)
-            if name.endswith(".npy") and arrays is not None:
-                content = arrays
-            new.writestr(name, content)
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    schema = change(json.loads(parts.pop("schema.json")))
+    if schema is not None:
+        text = json.dumps(schema) if schema_text is None else schema_text
+        parts = without_unread({**parts, "schema.json": text.encode()})
+    if mark is not None:
+        parts["absentia.json"] = json.dumps(mark).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, content in parts.items():
+            new.writestr(name, arrays if arrays and name.endswith(".npy") else content)
 
 
 def test_a_file_that_lacks_a_parameter_is_refused(machine, tmp_path):

@@ -45,6 +45,7 @@ from sklearn.preprocessing import (
 )
 
 from absentia import GaussianDensity, load, save
+from persistence.hostile_files import without_unread
 
 LINE = (np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
 
@@ -58,7 +59,7 @@ def members(model, change=None):
         change(schema, files)
     files["schema.json"] = json.dumps(schema).encode()
     files["absentia.json"] = json.dumps({"format": 3, "kind": "x", "versions": {}}).encode()
-    return files
+    return without_unread(files)
 
 
 def write(path, model, change=None):

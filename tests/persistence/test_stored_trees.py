@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from absentia import MarginalClassifier, MarginalRegressor, load, save
 from absentia.persistence.contents import check_contents
 from machines.contract import table, targets_of
+from persistence.hostile_files import without_unread
 
 BOOSTED = ensemble.HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2)
 
@@ -210,7 +211,7 @@ def rewritten(path: Path, change) -> None:
     change(schema)
     parts["schema.json"] = json.dumps(schema).encode()
     with zipfile.ZipFile(path, "w") as archive:
-        for name, part in parts.items():
+        for name, part in without_unread(parts).items():
             archive.writestr(name, part)
 
 

@@ -262,17 +262,17 @@ def _check_parameters(value: BaseEstimator) -> None:
                 f"{type(value).__name__} without its parameter {name}, so another version of the "
                 "library wrote it; train the model again with this one"
             )
-    # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
-    if hasattr(kind, "_parameter_constraints"):
-        value._validate_params()
-    elif kind.__module__.startswith("absentia."):
-        check_parameters(value)
     n_jobs = vars(value).get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(
             f"{type(value).__name__} with n_jobs={shown(n_jobs)}, expected None or a number of "
             f"at most {_MOST_JOBS}"
         )
+    # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
+    if hasattr(kind, "_parameter_constraints"):
+        value._validate_params()
+    elif kind.__module__.startswith("absentia."):
+        check_parameters(value)
 
 
 def _check_predictions(model: BaseEstimator) -> None:

@@ -141,8 +141,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
     skops = _skops()
     place = Path(path)
     if not place.is_file():
-        found = "is no regular file" if place.exists() else "does not exist"
-        raise FileNotFoundError(f"{str(place)!r} {found}: give the name of a model file.")
+        kind = "regular file" if place.exists() else "file"  # a folder, a pipe
+        raise FileNotFoundError(f"There is no {kind} {str(place)!r} to load a model from.")
     with open(place, "rb") as stream:
         try:
             refusal, model = _read(skops, stream, max_bytes)
@@ -207,6 +207,11 @@ def _read(
 def _check_layout(archive: ZipFile, stream: BinaryIO) -> None:
     """Refuse members that the description does not name, and bytes that belong to no member."""
     members = sorted(archive.infolist(), key=attrgetter("header_offset"))
+    if len({member.filename for member in members}) != len(members):
+        raise ValueError("an archive with two members of one name")
+    for member in members:
+        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise ValueError(f"an archive with compression {member.compress_type}")
     schema = b"".join(_steps(archive, _SCHEMA))
     named = {_MARK, _SCHEMA, *map(bytes.decode, re.findall(rb'"file": "([^"]*)"', schema))}
     unknown = {member.filename for member in members} - named
@@ -234,17 +239,12 @@ def _clean_copy(archive: ZipFile) -> IO[bytes]:
     before Python cuts it off, and one name may stand for two members. So no other library reads a
     file from elsewhere: its members are unpacked here, at most as far as the directory says.
     """
-    names = [member.filename for member in archive.infolist()]
-    if len(set(names)) != len(names):
-        raise ValueError("an archive with two members of one name")
     copy = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
     try:
         with ZipFile(copy, "w", ZIP_STORED) as target:
-            for member in archive.infolist():
-                if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-                    raise ValueError(f"an archive with compression {member.compress_type}")
-                with target.open(ZipInfo(member.filename), "w") as sink:
-                    sink.writelines(_steps(archive, member.filename))
+            for name in archive.namelist():
+                with target.open(ZipInfo(name), "w") as sink:
+                    sink.writelines(_steps(archive, name))
     except BaseException:
         copy.close()
         raise
