@@ -132,6 +132,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw completed rows, in the units of the table.
 
+        The parameters of the density are taken as known: for estimates with standard errors such
+        draws are improper, and :func:`absentia.multiple_imputations` draws the parameters as well.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

@@ -215,7 +215,7 @@ def pool(
     >>> from absentia import pool
     >>> found = pool([1.0, 1.2, 0.9], [0.04, 0.05, 0.04], n=100)
     >>> found.estimates.round(2), found.standard_errors.round(2), found.degrees_of_freedom.round()
-    (array([1.03]), array([0.28]), array([16.]))
+    (array([1.03]), array([0.27]), array([10.]))
     """
     Q = numbers("estimates", estimates, "an array of shape (m, p)")
     U = numbers("covariances", covariances, "an array of shape (m, p, p) or (m, p)")
@@ -318,8 +318,8 @@ def pooled(
     >>> y = X @ [1.0, -1.0] + rng.normal(size=200)
     >>> X[rng.random(200) < 0.3, 0] = np.nan
     >>> found = pooled(LinearRegression(), X, y, m=5, random_state=0)
-    >>> found.names, found.estimates.round(1)
-    (['intercept', 'x0', 'x1'], array([ 0. ,  1.1, -1. ]))
+    >>> found.names, found.estimates[1:].round(1)
+    (['intercept', 'x0', 'x1'], array([ 0.9, -0.9]))
     """
     target = np.asarray(y)
     codes, classes = target, None
