@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +21,8 @@ from absentia import (
     MarginalRegressor,
     measure_next,
 )
+from absentia.decisions.expected_gains import _expected_loss
+from absentia.machines.uncertainty import entropy
 from oracles import acquisition as oracle
 
 
@@ -34,8 +38,8 @@ ROWS = np.array([[np.nan] * 4, [0.5, np.nan, np.nan, 0.1], [1.0, 1.0, 0.2, 0.3]]
 
 def test_the_variance_that_a_value_explains_in_closed_form():
     X, signal = example()
-    model = MarginalRegressor(FrozenEstimator(LinearRegression().fit(X, signal)), random_state=0)
-    model.fit(X)
+    linear = FrozenEstimator(LinearRegression().fit(X, signal))
+    model = MarginalRegressor(linear, density="gaussian", random_state=0).fit(X)
     found = measure_next(model, ROWS, n_draws=4096)
     w, S = np.array([2.0, 1.0, 0.5, 0.0]), model.density_.covariance_
     for row, given in enumerate(ROWS[:2]):
@@ -139,10 +143,30 @@ def test_regressors_without_a_spread_and_bad_input():
 
 
 def test_what_groups_differ_by_chance_is_subtracted():
-    """Of 32 draws in eight groups, groups of four differ whatever their column says."""
+    """Of 16 draws in eight groups, pairs differ whatever their column says."""
     X, signal = example()
     machine = LogisticRegression(C=5.0).fit(X, signal > 0)
     nothing = np.full((1, 4), np.nan)
-    found = measure_next(machine, nothing, n_draws=32)
-    # Uncorrected, (8 - 1) / (2 * 32) nats or so of what a class is worth: a sixth of the best gain.
-    assert found.gain[0, 3] < 0.06 * found.gain[0, 0]
+    found = measure_next(machine, nothing, n_draws=16)
+    # Uncorrected, the last column gains a quarter of what the first does.
+    assert found.gain[0, 3] < 0.1 * found.gain[0, 0]
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_the_loss_of_groups_is_that_of_their_means(classifies):
+    """Against a loop over rows and groups, some of which have one draw or none."""
+    rng = np.random.default_rng(0)
+    answers = rng.dirichlet([1.0, 2.0], size=(3, 9))
+    groups = np.array([[0, 0, 1, 1, 1, 3, 3, 3, 3]] * 2 + [[0, 1, 2, 3, 3, 3, 3, 3, 3]])
+    loss = entropy if classifies else (lambda found: found[:, 1])
+    setting = SimpleNamespace(loss=loss, model=SimpleNamespace(classifies=classifies))
+    expected = []
+    for of_row, group in zip(answers, groups, strict=True):
+        total = 0.0
+        for g in np.unique(group):
+            mean = of_row[group == g].mean(axis=0)
+            if not classifies:
+                mean[1] += of_row[group == g, 0].var()
+            total += (group == g).mean() * loss(mean[None])[0]
+        expected.append(total)
+    np.testing.assert_allclose(_expected_loss(setting, answers, groups), expected, rtol=1e-12)

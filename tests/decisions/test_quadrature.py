@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeRegressor
 
@@ -90,7 +91,7 @@ def test_a_jump_is_resolved_to_a_tenth():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 2))
     tree = DecisionTreeRegressor(max_leaf_nodes=2).fit(X, X[:, 0] > 0.4)
-    model = MarginalRegressor(FrozenEstimator(tree), random_state=0).fit(X)
+    model = MarginalRegressor(FrozenEstimator(tree), density="gaussian", random_state=0).fit(X)
     prior = model.density_.prior_
     share = ndtr((prior.means[0, 0] - tree.tree_.threshold[0]) / prior.covariances[0, 0, 0] ** 0.5)
     low, high = np.sort(tree.tree_.value[1:, 0, 0])
@@ -110,3 +111,25 @@ def test_rules_of_all_levels_together_halve_the_step():
         np.testing.assert_allclose(
             [weights @ nodes**k for k in range(5)], [1, 0, 1, 0, 3], atol=2e-3
         )
+
+
+class _Wave(RegressorMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.n_features_in_ = 2
+        return self
+
+    def predict(self, X):
+        return np.sin(6 * X[:, 0])
+
+
+def test_a_fast_wave_is_refined_until_rules_agree():
+    """One cycle per deviation: rules of step 1 and 1/2 disagree, and 1/8 is exact."""
+    X = np.random.default_rng(4).normal(size=(300, 2))
+    model = MarginalRegressor(
+        FrozenEstimator(_Wave().fit(X)), density="gaussian", n_draws=4, random_state=0
+    ).fit(X)
+    mean, variance = model.density_.mean_[0], model.density_.covariance_[0, 0]
+    first = np.exp(-18 * variance) * np.sin(6 * mean)
+    exact = (1 - np.exp(-72 * variance) * np.cos(12 * mean)) / 2 - first**2
+    found = measure_next(model, np.full((1, 2), np.nan)).gain[0, 0]
+    assert found == pytest.approx(exact, rel=1e-3)

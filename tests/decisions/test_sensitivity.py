@@ -37,7 +37,7 @@ def example(n=300, seed=0):
 def linear():
     X, y = example()
     plain = LinearRegression().fit(X, y)
-    return MarginalRegressor(FrozenEstimator(plain), random_state=0).fit(X)
+    return MarginalRegressor(FrozenEstimator(plain), density="gaussian", random_state=0).fit(X)
 
 
 def test_a_linear_model_moves_by_its_closed_form(linear):

@@ -297,3 +297,28 @@ def test_the_true_objective_of_redundant_columns_never_falls(accelerate):
     assert noise < 1e-3
     assert np.diff(objectives).min() > -2 * noise
     assert objectives[-1] - objectives[0] > 100
+
+
+def test_the_order_of_columns_matters_less_than_the_tolerance_of_em():
+    """A wide table: sums in another order move EM within the distance that it stops short by."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 90)) + 0.5 * rng.normal(size=(30, 90))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    order = rng.permutation(90)
+    back = np.argsort(order)
+
+    def difference(tol):
+        first = GaussianDensity(tol=tol, max_iter=2000).fit(X).covariance_
+        second = GaussianDensity(tol=tol, max_iter=2000).fit(X[:, order]).covariance_
+        scales = np.sqrt(np.diagonal(exact))
+        second = second[np.ix_(back, back)]
+        errors = (np.abs(C / scales / scales[:, None] - correlations) for C in (first, second))
+        between = np.abs(first - second) / scales / scales[:, None]
+        return between.max(), max(error.max() for error in errors)
+
+    exact = GaussianDensity(tol=1e-10, max_iter=5000).fit(X).covariance_
+    correlations = exact / np.sqrt(np.outer(np.diagonal(exact), np.diagonal(exact)))
+    for tol, most in ((GaussianDensity().tol, 1e-4), (1e-6, 1e-5), (1e-8, 1e-6)):
+        between, from_the_limit = difference(tol)
+        assert between <= 2 * from_the_limit
+        assert between < most

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia import GaussianDensity, MixedDensity, bounded
-from absentia.beliefs.column_trials import option_probabilities, trapezoidal
+from absentia import Beliefs, GaussianDensity, MixedDensity, bounded
+from absentia.beliefs.column_trials import BeliefColumn, option_probabilities, trapezoidal
 from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
@@ -119,3 +119,11 @@ def test_probabilities_of_indicators_are_cut_off_and_add_up():
     shares = [(ward == word).mean() for word in plan.readings[1].categories]
     np.testing.assert_allclose(found[2], shares, rtol=1e-10)
     assert found[1].max() == pytest.approx(1.0)  # far out, the others are cut off at zero
+
+
+def test_probabilities_of_one_indicator_in_other_units():
+    """Two categories at -1 and 3 of a standardised column: a mean of 0 is a quarter of the way."""
+    column = BeliefColumn("ward", (0,), (0,), None, np.array([[-1.0], [3.0]]))
+    beliefs = Beliefs.from_moments([[0.0], [3.5], [-2.0]], variances=1.0)
+    expected = [[0.75, 0.25], [0.0, 1.0], [1.0, 0.0]]
+    np.testing.assert_allclose(option_probabilities(beliefs, column), expected, rtol=1e-12)

@@ -111,3 +111,12 @@ def test_small_negative_eigenvalues_are_repaired():
     assert np.linalg.eigvalsh(repair_psd(K)[0])[0] > -1e-12
     with pytest.warns(NotPositiveDefiniteWarning):
         check_psd(K, GammaRBF())
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_rounding_is_relative_to_the_matrix(unit):
+    """A singular matrix, whose smallest eigenvalues are rounding of either sign."""
+    A = np.random.default_rng(0).normal(size=(30, 3))
+    K = unit * A @ A.T
+    K = (K + K.T) / 2
+    np.testing.assert_array_equal(repair_psd(K)[0], K)
