@@ -1,4 +1,4 @@
-"""What if values are not missing at random: predictions under shifts of the missing values."""
+"""Sensitivity analysis: predictions under shifts of the missing values."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ class _Setting:
 
     @property
     def missing(self) -> BoolArray:
-        """Which cells can be shifted: missing numbers, (n_samples, n_columns)."""
+        """Mask of the cells that can be shifted: missing numbers, (n_samples, n_columns)."""
         shiftable = [c.options is None and bool(c.numbers) for c in self.rows.unknowns.columns]
         return self.rows.unknowns.missing(self.rows.table.array) & np.array(shiftable)
 

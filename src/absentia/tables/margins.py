@@ -64,7 +64,7 @@ class SupportCurve(ScoreCurve):
 
     @property
     def kind(self) -> str:
-        """What the curve does to values."""
+        """Kind of the curve."""
         return "linear" if not self.opens else "log" if np.isinf(self.support.upper) else "logit"
 
     @property
@@ -145,7 +145,7 @@ class LevelCurve(ScoreCurve):
 
     @property
     def kind(self) -> str:
-        """What the curve does to values."""
+        """Kind of the curve."""
         return "levels"
 
     def validate(self) -> None:

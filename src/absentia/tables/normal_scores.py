@@ -98,7 +98,7 @@ class ScoreCurve(Stored):
 
     @property
     def kind(self) -> str:
-        """What the curve does to values."""
+        """Kind of the curve."""
         return "linear" if len(self.values) == 2 else "scores"
 
     @property
