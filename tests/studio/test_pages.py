@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 
 import pandas as pd
@@ -68,6 +69,7 @@ def test_the_page_and_its_files_are_served_with_a_strict_policy(client):
         (f"/{TOKEN}/api/start", {"origin": "http://evil.example"}),
         (f"/{TOKEN}/api/start", {"origin": "null"}),
         (f"/{TOKEN}/api/start", {"sec_fetch_site": "cross-site"}),
+        (f"/{TOKEN}/api/start", {"sec_fetch_site": "same-site"}),
     ],
 )
 def test_whoever_lacks_the_token_or_comes_from_elsewhere_gets_403(client, path, headers):
@@ -323,3 +325,60 @@ def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifi
     asked = pd.read_csv(out)
     names = [entry["name"] for entry in workspace.answer({}, {})["next"]]
     assert set(asked["column"]) <= set(names)
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_the_page_itself_and_a_typed_address_are_admitted(client, site):
+    assert client.get("api/start", sec_fetch_site=site).status == 200
+
+
+class _Stopped:
+    stopped = False
+
+    def stop(self):
+        self.stopped = True
+
+
+def test_the_job_of_a_workspace_that_makes_room_is_stopped():
+    spaces = Workspaces(most=1)
+    first = Workspace(mixed_table())
+    first.job = _Stopped()
+    spaces.add(first)
+    spaces.add(Workspace(mixed_table()))
+    assert first.job.stopped
+
+
+def test_nothing_is_computed_in_the_event_loop(client, monkeypatch):
+    """A second tab is answered while the first one waits."""
+    name = opened(client, mixed_table())["workspace"]
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(self, *arguments):
+        inside.set()
+        assert go_on.wait(30)
+        return {}
+
+    requests = [("POST", "read"), ("POST", "work"), ("GET", "row/1"), ("GET", "batch.csv")]
+    for (method, path), computed in zip(
+        requests, ("read", "start", "row", "batch_csv"), strict=True
+    ):
+        inside.clear()
+        go_on.clear()
+        monkeypatch.setattr(Workspace, computed, slow)
+        body = b"{}" if method == "POST" else None
+        address = f"/{TOKEN}/api/{name}/{path}"
+        waiting = threading.Thread(target=client.send, args=(method, address, body))
+        waiting.start()
+        assert inside.wait(30)
+        try:
+            assert client.get("api/start").status == 200
+        finally:
+            go_on.set()
+            waiting.join()
+
+
+def test_a_table_that_is_too_wide_is_refused_in_a_sentence(client):
+    content = ",".join(f"c{j}" for j in range(5001)) + "\n" + ",".join("1" * 5001)
+    response = client.post("api/open", content.encode(), x_file_name="wide.csv")
+    assert response.status == 400
+    assert "at most 5,000 columns and 20,000,000 cells" in response.json()["error"]

@@ -131,7 +131,7 @@ async def body_of(request: Request) -> bytes:
 async def json_of(request: Request) -> Json:
     """Read the object that a request holds; an empty body is an empty object."""
     try:
-        found = json.loads(await body_of(request) or b"{}")
+        found = await run_in_threadpool(json.loads, await body_of(request) or b"{}")
     except RecursionError:
         raise ValueError("The page sent something that is nested too deeply.") from None
     return as_object(found)
@@ -153,11 +153,12 @@ async def _read(workspace: Workspace, request: Request) -> Answer:
     asked = await json_of(request)
     kinds = {name: str(kind) for name, kind in as_object(asked.get("kinds", {})).items() if kind}
     task = asked.get("task") or None
-    return workspace.read(str(asked.get("target", "")), kinds, task)
+    return await run_in_threadpool(workspace.read, str(asked.get("target", "")), kinds, task)
 
 
 async def _work(workspace: Workspace, request: Request) -> Answer:
-    return workspace.start(str((await json_of(request)).get("what", "")))
+    asked = await json_of(request)
+    return await run_in_threadpool(workspace.start, str(asked.get("what", "")))
 
 
 async def _progress(workspace: Workspace, request: Request) -> Answer:
@@ -166,14 +167,14 @@ async def _progress(workspace: Workspace, request: Request) -> Answer:
 
 async def _stop(workspace: Workspace, request: Request) -> Answer:
     await run_in_threadpool(workspace.stop)
-    return workspace.progress()
+    return await run_in_threadpool(workspace.progress)
 
 
 async def _row(workspace: Workspace, request: Request) -> Answer:
     number = request.path_params["number"]
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise ValueError("Rows are numbered from 1.")
-    return workspace.row(int(number))
+    return await run_in_threadpool(workspace.row, int(number))
 
 
 async def _answer(workspace: Workspace, request: Request) -> Answer:
@@ -193,7 +194,8 @@ async def _batch(workspace: Workspace, request: Request) -> Answer:
 
 
 async def _batch_csv(workspace: Workspace, request: Request) -> Answer:
-    return _download(workspace.batch_csv(), "text/csv; charset=utf-8", "predictions.csv")
+    content = await run_in_threadpool(workspace.batch_csv)
+    return _download(content, "text/csv; charset=utf-8", "predictions.csv")
 
 
 async def _model_file(workspace: Workspace, request: Request) -> Answer:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _SHOWN_PATTERNS, _SHOWN_COLUMNS, _SHOWN_ROWS, _BATCH_SHOWN = 20, 40, 8, 500
 _MOST_MODEL_BYTES = 2**28
+#: The largest table: wider ones take minutes to describe, and more cells gigabytes.
+_MOST_COLUMNS, _MOST_CELLS = 5_000, 20_000_000
 _WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_methods}
 
 
@@ -38,6 +40,14 @@ class Workspace:
 
     def __init__(self, frame: pd.DataFrame | None = None, name: str = "", target: str = ""):
         self._lock = RLock()
+        if frame is not None and (
+            frame.shape[1] > _MOST_COLUMNS or frame.shape[0] * frame.shape[1] > _MOST_CELLS
+        ):
+            raise ValueError(
+                f"The table has {frame.shape[0]:,} rows and {frame.shape[1]:,} columns; the studio "
+                f"takes at most {_MOST_COLUMNS:,} columns and {_MOST_CELLS:,} cells. Leave out "
+                "some, or use the command line: absentia describe, absentia train."
+            )
         self.frame, self.name, self.target = frame, name, target
         self.kinds: dict[str, str] = {}
         self.task: str | None = None
