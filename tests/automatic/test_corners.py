@@ -67,7 +67,7 @@ def test_dask_tables_get_a_sentence():
 
 @pytest.mark.slow
 def test_memory_grows_with_the_rows_not_with_their_square():
-    n = 20_000
+    n = 20_500
     rows = RNG.normal(size=(n, 4))
     y = (rows[:, 0] * rows[:, 1] > 0).astype(int)
     rows[RNG.random(rows.shape) < 0.2] = np.nan

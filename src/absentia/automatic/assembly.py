@@ -127,15 +127,10 @@ def weigh(
     """Choose weights and temperatures at each level of hidden cells.
 
     ``answers`` are out-of-fold predictions (n_members, n_levels, n_samples, n_outputs), NaN for
-    rows without one; ``nested``, by default the same, are blended to score the average.
-
-    Returns
-    -------
-    blended : ndarray of shape (n_levels, n_samples, n_outputs)
-        Averages with the weights that the other folds would choose.
-    weights : ndarray of shape (n_levels, n_members)
-    temperatures, excess : ndarray of shape (n_levels,)
-        ``excess`` is how much more rows of each level miss than training rows do.
+    rows without one; ``nested``, by default the same, are blended to score the average. Returned
+    are averages with the weights that the other folds would choose (n_levels, n_samples,
+    n_outputs), weights (n_levels, n_members), temperatures, and how much more rows of each level
+    miss than training rows do (n_levels,).
     """
     rows, to_blend = folds.rows, answers if nested is None else nested
     n_levels = answers.shape[1]

@@ -103,9 +103,10 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     Further repetitions, in which kernels are chosen by rows of other folds too, count in
     ``members_`` and in the final weights only.
 
-    Kernel members choose widths on 500 rows at most and penalties on 40 000. Beyond 2500 rows they
-    use Fourier features, beyond 20 000 rows only the first two folds are predicted, forests grow
-    each tree on 20 000 rows, and densities are fitted to as many; members learn from all rows.
+    Kernel members choose widths on at most 500 rows, beyond 2500 rows, where they use Fourier
+    features, on 2048, and penalties on 40 000. Beyond 20 000 rows only the first two folds are
+    predicted, forests grow each tree on 20 000 rows, and densities are fitted to as many; members
+    learn from all rows.
 
     Examples
     --------

@@ -89,6 +89,7 @@ class Folds:
         self.judged = np.zeros(n, dtype=bool)
         self.judged[self._order[np.isin(self._order, scored)][:most]] = True
         self.deadline: float | None = None
+        self.n_components = 0  # Fourier features of kernel members, once the first has chosen
         self.bar = Bar()
 
     @computed_once

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ from absentia.tables.known_limits import KeepsLimits
 
 #: Beyond this many rows kernel members work on Fourier features.
 MOST_KERNEL_ROWS = 2500
-#: Rows on which widths and weights of masks are chosen, and rows on which penalties are.
+#: Rows on which widths and weights of masks are chosen (of Gram matrices), and penalties.
 _SEARCH_ROWS, _POOL_ROWS = 500, 40_000
 #: Up to this many rows all pairs of folds are left out together, else neighbours.
 _THOROUGH_ROWS = 400
@@ -131,8 +132,13 @@ class FeaturePlan(MemberPlan):
     def run(self, folds: Folds, out: OutOfFold) -> None:
         begun = time.monotonic()
         trial = _Trial(self, folds)
-        pool = folds.sample(_SEARCH_ROWS if self.is_kernel else _POOL_ROWS)
-        middle, n_components = len(self.masks) // 2, self._n_components(len(pool))
+        whole = folds.sample(_POOL_ROWS)
+        n_components, pool = 0, folds.sample(_SEARCH_ROWS if self.is_kernel else _POOL_ROWS)
+        if self.is_kernel and len(whole) > self.most_kernel_rows:
+            # Widths for Fourier features are chosen by them: they approximate wide kernels better.
+            pool = folds.sample(8 * _COMPONENTS[0])
+            n_components = _COMPONENTS[0 if len(whole) > len(pool) else 1]
+        middle = len(self.masks) // 2
         widths = trial.widths() if self.is_kernel else [1.0]
         search = {}
         for gamma in widths:
@@ -144,13 +150,12 @@ class FeaturePlan(MemberPlan):
                 other = key._replace(mask=mask)
                 search[other] = trial.fits(other, pool, self.penalties)
         chosen = trial.choose(search, pool)
-        whole = folds.sample(_POOL_ROWS)
         if len(whole) > len(pool):
-            n_components = self._n_components(len(whole))
             seconds = (time.monotonic() - begun) / len(search)
             folds.check(seconds * (len(whole) / len(pool)) ** (1 if n_components else 2))
-            if n_components:
-                n_components = trial.enough_components(*chosen[-1])
+            if n_components:  # as many as the first of the members needs
+                folds.n_components = folds.n_components or trial.enough_components(*chosen[-1])
+                n_components = folds.n_components
             # More rows move the penalty by a step of the grid at most.
             steps = [self.penalties.index(penalty) for _, penalty in chosen]
             near = self.penalties[max(0, min(steps) - 1) : max(steps) + 2]
@@ -163,9 +168,6 @@ class FeaturePlan(MemberPlan):
         folds.check()
         for fold, (key, penalty) in enumerate(chosen[:-1]):
             trial.predict(fold, search[key], penalty, whole, out)
-
-    def _n_components(self, n_rows: int) -> int:
-        return 0 if n_rows <= self.most_kernel_rows or not self.is_kernel else _COMPONENTS[1]
 
 
 class _Trial:
@@ -257,15 +259,14 @@ class _Trial:
             shared |= {"n_components": key.n_components, "random_state": plan.seed}
         elif not plan.is_kernel:
             shared |= {"features": self._features(key)}
+        on_gram = plan.is_kernel and not key.n_components
         machine: Any
         if rows.n_classes is None:
-            machine = LargeScaleRidge(fit_intercept=False, alpha=penalty, **shared)
-            if plan.is_kernel and not key.n_components:
-                machine = KernelRidge(alpha=penalty, **shared)
+            ridge = KernelRidge if on_gram else partial(LargeScaleRidge, fit_intercept=False)
+            machine = ridge(alpha=penalty, **shared)
         else:
-            machine = LargeScaleLogisticRegression(C=penalty, tol=1e-4, **shared)
-            if plan.is_kernel and not key.n_components:
-                machine = LogisticRegression(C=penalty, tol=1e-4, **shared)
+            logistic = LogisticRegression if on_gram else LargeScaleLogisticRegression
+            machine = logistic(C=penalty, tol=1e-4, **shared)
         fit_weighted(machine, self.table, rows.y, rows.weights)
         model = Pipeline([*self.before.steps, ("machine", machine)])
         return FittedMember(plan.name, model, plan.averages, rows.n_classes)

@@ -124,17 +124,16 @@ def _normal_scores(rows: LearningRows, settings: Settings) -> KeepsLimits:
 def _forest(classifier: type, regressor: type) -> Make:
     def make(rows: LearningRows, settings: Settings) -> MemberPlan:
         # Threads of a small forest mostly wait, and race for Python's list of warning filters.
-        n = len(rows.table)
-        many = n > ROWS_FOR_THREADS
+        many = len(rows.table) > ROWS_FOR_THREADS
         kind = classifier if rows.n_classes else regressor
         forest = kind(
             _TREES, random_state=settings.seed, n_jobs=n_threads(settings.n_jobs) if many else 1
         )
-        if not many:
+        if len(rows.table) <= MOST_KERNEL_ROWS:
             return EstimatorPlan(forest, {"min_samples_leaf": (1, 4)})
-        # Trees of a sample each differ more and cost less.
-        forest.set_params(min_samples_leaf=2, bootstrap=True, max_samples=ROWS_FOR_THREADS)
-        return EstimatorPlan(forest)
+        if many:  # trees of a sample each differ more and cost less
+            forest.set_params(bootstrap=True, max_samples=ROWS_FOR_THREADS)
+        return EstimatorPlan(forest.set_params(min_samples_leaf=2))
 
     return make
 
