@@ -136,7 +136,8 @@ def new_words(columns: Mapping[str, Column], readings: Mapping[str, ColumnReadin
             continue
         column = columns[name]
         if reading.categories:
-            new = [text for text in column.distinct if text not in reading.categories]
+            known = set(reading.categories)
+            new = [text for text in column.distinct if text not in known]
         elif reading.kind == "number" and column.is_text and not reading.counts.unreadable:
             new = list(compress(column.distinct, _no_number(column, reading)))
         else:

@@ -1,11 +1,14 @@
 """Supports of columns: inferred from training, given by the user, and kept by limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 from absentia import SVC, ColumnPlan, GaussianDensity, TableEncoder, load, save
+from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.columns.supports import Support
 from absentia.tables.table import Table
 
@@ -130,3 +133,21 @@ def test_the_plan_has_supports_in_its_own_units():
     np.testing.assert_allclose(own, [0.0, round(float(own[1])), np.nan], atol=1e-12)
     numbers = frame[["visits"]].assign(x=np.linspace(-1, 1, len(frame)))
     assert [str(s) for s in GaussianDensity().fit(numbers).plan_.supports] == ["counts", ""]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"support": None},
+        {"support": Support(2.0, 1.0)},
+        {"support": Support(step=np.inf)},
+        {"support": Support(lower="0")},
+        {"encoding": (1.0, 2.0, 3.0)},
+        {"encoding": (1.0, np.nan)},
+        {"encoding": (1.0,), "categories": ()},
+    ],
+)
+def test_readings_that_a_file_made_up_are_refused(field):
+    reading = replace(ColumnReading("category", categories=("a", "b")), **field)
+    with pytest.raises(ValueError, match=r"ColumnReading|Support"):
+        reading.validate()
