@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from absentia import load
+from absentia.cli import main
 from absentia.cli.model_commands import written_with
 from absentia.recipe.learning_table import split_target
 from absentia.recipe.methods import METHODS, new_steps
@@ -59,3 +62,19 @@ def test_a_value_too_far_away_is_named_as_the_table_has_it():
     for column in (rows["b"], pd.Series(["<0.5", "1e308"])):  # text, where another cell is a limit
         with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
             TableModel(model).read(rows.assign(b=column), rows.copy, "new.csv", print)
+
+
+def test_the_support_of_a_column_is_given_on_the_command_line(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    frame["y"] = np.where(frame["a"] > 0, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    given = ["train", str(tmp_path / "t.csv"), "-t", "y", "-o", str(tmp_path / "m"), "-q"]
+    given += ["--method", "logistic"]
+    assert main([*given, "--support", "a=-10:10"]) == 0
+    encoder = TableModel(load(tmp_path / "m")).encoder
+    assert encoder.supports == {"a": "-10:10"}
+    assert main([*given, "--force", "--support", "a"]) == 1
+    assert "--support takes COLUMN=LOW:HIGH" in capsys.readouterr().err
+    assert main([*given, "--force", "--support", "a=1:0"]) == 1
+    assert "support of column 'a'" in capsys.readouterr().err

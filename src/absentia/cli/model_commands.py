@@ -33,6 +33,7 @@ from absentia.cli.terminal import (
     read_table,
     read_table_and_cells,
     say,
+    supports_of,
     write_table,
 )
 from absentia.reports.safe_text import printable
@@ -71,6 +72,14 @@ def train(
     numbers: NumbersOption = None,
     dates: DatesOption = None,
     keep_ids: KeepIdsOption = False,
+    support: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH",
+            help="The values that a column of numbers can have, such as price=0: or share=0:1; "
+            "inferred by default. May be repeated.",
+        ),
+    ] = None,
     calibrate: Annotated[
         float,
         typer.Option(
@@ -100,6 +109,7 @@ def train(
         ignore=names_in(ignore) or (),
         kinds=kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
+        supports=supports_of(support),
         calibrate=calibrate,
         progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,

@@ -119,6 +119,17 @@ def kinds_of(
     return said or None
 
 
+def supports_of(given: list[str] | None) -> dict[str, str] | None:
+    """Return the supports of columns that were given as ``COLUMN=LOW:HIGH``, by name."""
+    supports: dict[str, str] = {}
+    for text in given or ():
+        name, found, support = text.rpartition("=")
+        if not found:
+            raise ValueError(f"--support takes COLUMN=LOW:HIGH, such as price=0:, found {text!r}.")
+        supports[name] = support
+    return supports or None
+
+
 def say(text: str) -> None:
     """Print a note on the error stream."""
     print(printable(text), file=sys.stderr)

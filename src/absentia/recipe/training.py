@@ -68,6 +68,7 @@ def train(
     ignore: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
     keep_ids: bool = False,
+    supports: Mapping[str, str] | None = None,
     calibrate: float = 0.0,
     max_rows: int | None = None,
     progress: bool = False,
@@ -76,15 +77,16 @@ def train(
 ) -> Training:
     """Train a model on a raw table.
 
-    ``method`` is one of :data:`absentia.recipe.methods.METHODS`; ``kinds`` and ``keep_ids`` are
-    those of :class:`absentia.TableEncoder`; ``calibrate`` is the share of the rows that is held out
-    for intervals and label sets; a table of more than ``max_rows`` is sampled; ``step`` is called
-    with the share of the work that is done, and what comes next.
+    ``method`` is one of :data:`absentia.recipe.methods.METHODS`; ``kinds``, ``keep_ids`` and
+    ``supports`` are those of :class:`absentia.TableEncoder`; ``calibrate`` is the share of the rows
+    that is held out for intervals and label sets; a table of more than ``max_rows`` is sampled;
+    ``step`` is called with the share of the work that is done, and what comes next.
     """
     step(0.02, "reading the columns")
     table = split_target(frame, target, task, ignore=ignore).sampled(max_rows).shuffled()
     table, held = table.held_out(calibrate)
-    first = [("encode", TableEncoder(keep_ids=keep_ids, kinds=kinds, limits=True))]
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, supports=supports, limits=True)
+    first = [("encode", encoder)]
     estimator = new_steps(method, table.task, first, progress=progress, time_budget=time_budget)
     step(0.1, f"fitting the method {method} to {len(table.target):,} rows")
     fit(estimator, table)
