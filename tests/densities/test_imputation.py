@@ -10,9 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from absentia import (
+    Chunks,
     DensityImputer,
     GaussianDensity,
     MixtureDensity,
+    bounded,
     load,
     multiple_imputations,
     save,
@@ -149,3 +151,19 @@ def test_parameters_are_drawn_as_well():
         for proper in (True, False)
     }  # fmt: skip
     assert spread[True] > 1.15 * spread[False]
+
+
+def test_tables_out_of_core_and_limits():
+    X = table()
+    chunks = Chunks(lambda: (X[k : k + 70] for k in range(0, len(X), 70)))
+    expected = DensityImputer().fit(X).transform(X)
+    imputer = DensityImputer().fit(chunks)
+    np.testing.assert_allclose(imputer.transform(X), expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="strategy='mean' without indicators"):
+        DensityImputer(strategy="draw").fit(chunks).transform(chunks)
+    upper = np.full(X.shape, np.inf)
+    X[:20, 0], upper[:20, 0] = np.nan, -1.0
+    limited = bounded(X, upper=upper)
+    for strategy in ("mean", "median"):
+        filled = DensityImputer(strategy=strategy).fit(limited).transform(limited)
+        assert (filled[:20, 0] <= -1).all()

@@ -45,7 +45,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
     strategy : {"mean", "median", "mode", "draw"}, default="mean"
         What a missing number becomes: its conditional mean, median or mode, or a draw. A missing
         category becomes the likeliest one, or a draw.
-    missing_values : number, str, None or np.nan, default=np.nan
+    missing_values : number, str, None or NaN, NaN by default
         A further value that stands for a missing one, besides NaN and None.
     add_indicator : bool, default=False
         Whether to append a column for each column that was incomplete in training: one where the
