@@ -120,3 +120,6 @@ def test_rounding_is_relative_to_the_matrix(unit):
     K = unit * A @ A.T
     K = (K + K.T) / 2
     np.testing.assert_array_equal(repair_psd(K)[0], K)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_psd(K, GammaRBF())
