@@ -30,14 +30,8 @@ class LowRankPrior(Prior):
     """A mixture of factor analysers: ``covariances[c] = W W' + diag(noise)`` with ``q`` factors.
 
     Conditioning, scores and kernels work with ``q x q`` matrices in place of ``d x d`` ones, and
-    the dense covariances are there for everything else.
-
-    Attributes
-    ----------
-    loadings : ndarray of shape (n_components, n_features, n_factors)
-        ``W``.
-    noises : ndarray of shape (n_components, n_features)
-        The variance of each column that no factor explains, positive.
+    the dense covariances are there for everything else. ``loadings`` (n_components, n_features,
+    n_factors) are ``W``; ``noises`` are the variances that no factor explains, positive.
     """
 
     loadings: FloatArray

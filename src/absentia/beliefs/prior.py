@@ -31,15 +31,9 @@ class Prior(Stored):
     ``p(x) = sum_c weights[c] N(x | means[c], covariances[c])``, Eq. (1) of [Williams2005]_;
     with one component the Gaussian ``F`` of [Smieja2018]_, Section 3.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components,)
-        Non-negative, summing to one.
-    means : ndarray of shape (n_components, n_features)
-    covariances : ndarray of shape (n_components, n_features, n_features)
-    probabilities : tuple of ndarray of shape (n_components, n_categories)
-        For each column of categories, how probable each category is in each component; given the
-        component, columns of categories are independent of each other and of the numbers.
+    For each column of categories ``probabilities`` (n_components, n_categories) say how probable
+    each category is in each component; given the component, columns of categories are independent
+    of each other and of the numbers.
     """
 
     weights: FloatArray

@@ -112,13 +112,12 @@ class DensityImputer(TransformerMixin, TakesMissing):
         check_parameters(self)
         X = self._with_nan(X)
         density = density_to_impute(self.density, self.random_state)
-        density.fit(X, None, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        density.fit(X, None, sample_weight)
         rows = density._open(X)
         plan, names = plan_of(density), getattr(density, "feature_names_in_", None)
         if plan is not None:
             names = np.array([name for name, _, _ in plan.groups()], dtype=object)
-        nothing = np.empty(0, dtype=np.intp)
-        streamed = isinstance(rows, Stream)
+        nothing, streamed = np.empty(0, dtype=np.intp), isinstance(rows, Stream)
         self.__dict__.pop("feature_names_in_", None)
         self.density_ = density
         self.n_features_in_ = density.n_features_in_ if names is None else len(names)

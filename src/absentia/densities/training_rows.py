@@ -195,7 +195,7 @@ class TrainingRows:
 
     @property
     def n_columns(self) -> int:
-        """The number of columns of ``Z``."""
+        """The number of columns of numbers, one where there is none."""
         return int(self.Z.shape[1])
 
     @property

@@ -199,11 +199,11 @@ class FourierFeatures(BeliefFeatures):
         """
         d, n_frequencies = beliefs.n_features, self.frequencies_.shape[1]
         # Compiled loops trust the shapes, and these arrays may have come out of a file.
-        require_array("frequencies_", self.frequencies_, np.float64, (d, None))
-        require_array("center_", self.center_, np.float64, (d,))
+        shapes = {"frequencies_": (d, None), "center_": (d,)}
         if self.mask_frequencies_ is not None:
-            shape = (d, n_frequencies)
-            require_array("mask_frequencies_", self.mask_frequencies_, np.float64, shape)
+            shapes["mask_frequencies_"] = (d, n_frequencies)
+        for name, shape in shapes.items():
+            require_array(name, getattr(self, name), np.float64, shape)
         n_categories = () if beliefs.codes is None else beliefs.prior.n_categories
         if len(n_categories) != len(self.category_signs_):
             raise ValueError(

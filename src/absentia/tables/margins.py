@@ -133,11 +133,6 @@ class LevelCurve(ScoreCurve):
 
     A score between two cuts is the level between them. The cuts are the normal quantiles of the
     cumulative shares of the levels, so that draws have the levels as often as the column.
-
-    Attributes
-    ----------
-    levels : ndarray of shape (n_levels,)
-    cuts : ndarray of shape (n_levels - 1,)
     """
 
     levels: FloatArray
