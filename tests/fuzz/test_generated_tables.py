@@ -79,6 +79,7 @@ def examine(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Left out of the density", UserWarning)
         warnings.filterwarnings("ignore", "One value makes up nearly all", UserWarning)
+        warnings.filterwarnings("ignore", "The range of column", UserWarning)
         # Tables of one row, many times over.
         warnings.filterwarnings("ignore", "The kernel has the same value", UserWarning)
         try:

@@ -102,6 +102,7 @@ def _mixed(frame):
     return [name for name in frame if len({type(value) for value in frame[name].dropna()}) > 1]
 
 
+@pytest.mark.filterwarnings("ignore:The range of column")
 @pytest.mark.parametrize("name", TABLES)
 def test_a_named_table_as_it_was_read(name, data_file, tmp_path):
     check_works(*named_table(name, data_file), tmp_path)

@@ -72,6 +72,7 @@ def test_limits_go_by_the_same_sign():
     assert table.upper[0, 0] * plan.scales[0] + plan.centres[0] == pytest.approx(2000.0)
 
 
+@pytest.mark.filterwarnings("ignore:The range of column 'rent'")
 @pytest.mark.parametrize(
     "training", [TRAINING, TRAINING[["rent", "lactate"]]], ids=["mixed", "plain"]
 )
