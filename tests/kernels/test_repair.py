@@ -123,3 +123,10 @@ def test_rounding_is_relative_to_the_matrix(unit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check_psd(K, GammaRBF())
+
+
+def test_one_missing_entry_is_refused():
+    K = np.eye(3)
+    K[1, 2] = K[2, 1] = np.nan
+    with pytest.raises(ValueError, match="K must be finite"):
+        repair_psd(K)
