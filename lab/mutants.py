@@ -109,6 +109,8 @@ def seen(module: str, source: str, arguments: str, seconds: float) -> bool:
     if child == 0:
         import pytest
 
+        os.setsid()  # a signal to the group of the tests is theirs alone
+
         name = "absentia." + module.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Mutated(name, ROOT / "src/absentia" / module, source))
         os.chdir(ROOT)
