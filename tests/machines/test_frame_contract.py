@@ -60,10 +60,10 @@ def models():
     yield absentia.SVC(density="mixed")
 
 
-#: Tested elsewhere: the automatic machines and readers, and clusters without a prediction.
+#: Tested elsewhere: the automatic machines, readers and imputers, and clusters without a prediction.
 NOT_OF_ROWS = {
     *("AutoClassifier", "AutoRegressor", "TableEncoder", "SpectralClustering"),
-    *("LowRankDensity", "NormalScores"),
+    *("LowRankDensity", "NormalScores", "DensityImputer"),
 }
 MODELS = list(models())
 

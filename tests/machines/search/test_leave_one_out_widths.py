@@ -148,9 +148,16 @@ def test_units_of_targets_do_not_matter(unit):
         one = KernelRidge(gamma=gamma).fit(X, y).kernel_.gamma
         other = KernelRidge(gamma=gamma).fit(X, y * unit).kernel_.gamma
         np.testing.assert_allclose(other, one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-130, 1e130])
+def test_units_of_the_targets_of_a_process_do_not_matter(unit):
+    X, y = table()
     process = GaussianProcessRegressor()
     means = process.fit(X, y).predict(X)
     np.testing.assert_allclose(process.fit(X, y * unit).predict(X) / unit, means, rtol=1e-6)
+    with pytest.raises(ValueError, match="squares targets"):
+        process.fit(X, y * unit**2)
 
 
 @pytest.mark.parametrize(
