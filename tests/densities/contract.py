@@ -142,8 +142,10 @@ class DensityContract:
         new = padded.assign(gone=7.0)
         assert density.n_features_in_ == 4
         assert density.condition(new).shape == (40, 3)
+        imputed = density.impute(new)
+        assert (imputed["gone"] == 7.0).all()
         np.testing.assert_array_equal(
-            density.impute(new), without.impute(padded.drop(columns="gone"))
+            imputed.drop(columns="gone"), without.impute(padded.drop(columns="gone"))
         )
         assert np.isfinite(density.score_samples(new)).all()
 

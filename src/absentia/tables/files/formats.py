@@ -183,8 +183,9 @@ def _locked(folder: str | os.PathLike[str]) -> Iterator[bool]:
 
 def _remove_drafts(folder: Path, prefix: str) -> None:
     """Remove the folders that killed programs left behind: old ones that nobody locks."""
-    with suppress(OSError):  # a folder that nobody may list
-        for entry in os.scandir(folder):
+    # A folder that nobody may list, or a draft that another program has removed meanwhile.
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             is_draft = entry.name.startswith(prefix) and entry.name.endswith(_DRAFT)
             if is_draft and entry.is_dir(follow_symlinks=False):
                 with _locked(entry.path) as free:
