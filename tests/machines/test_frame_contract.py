@@ -60,7 +60,7 @@ def models():
     yield absentia.SVC(density="mixed")
 
 
-#: Tested elsewhere: the automatic machines, readers and imputers, and clusters without a prediction.
+#: Tested elsewhere: automatic machines, readers, imputers, and clusters without a prediction.
 NOT_OF_ROWS = {
     *("AutoClassifier", "AutoRegressor", "TableEncoder", "SpectralClustering"),
     *("LowRankDensity", "NormalScores", "DensityImputer"),
