@@ -20,7 +20,7 @@ def test_over_all_signs_the_features_are_the_mask_kernel_exactly():
 
 def test_frequencies_are_signs_times_the_angle():
     weights = np.array([0.0, 0.7])
-    V = mask_frequencies(100, weights, np.random.RandomState(0))
+    V = mask_frequencies(100, weights, 2, np.random.RandomState(0))
     np.testing.assert_allclose(np.abs(V), np.broadcast_to(np.arccos(np.exp(-weights)), V.T.shape).T)
     assert 25 < (V[1] > 0).sum() < 75
 
@@ -38,7 +38,7 @@ def test_signs_have_less_variance_than_gaussian_frequencies():
             squares.append(((np.cos(phases[:, None] - phases).mean(axis=2) - K) ** 2).mean())
         return np.mean(squares)
 
-    signs = error(lambda: mask_frequencies(16, np.full(8, 0.3), rng))
+    signs = error(lambda: mask_frequencies(16, np.full(8, 0.3), 8, rng))
     gaussian = error(lambda: np.sqrt(2 * 0.3) * rng.standard_normal((8, 16)))
     assert signs < gaussian
 

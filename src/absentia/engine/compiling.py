@@ -115,7 +115,7 @@ def is_small(work: float, limit: float = _SMALL) -> bool:
 
 
 @contextmanager
-def always_compiled(reach: float = 0.0) -> Iterator[None]:
+def always_compiled(reach: float = -1.0) -> Iterator[None]:
     """Use compiled loops for problems of every size inside a ``with`` block.
 
     With a ``reach`` above one they are used for larger problems only, as by a single prediction
