@@ -64,7 +64,7 @@ def test_long_fits_leave_records(caplog):
     y = np.arange(30) % 2
     machines = {
         "EM: ": GaussianDensity(),
-        "one per fold": SVCCV(Cs=(1.0,), gammas=2, cv=2),
+        "one density for 2 folds": SVCCV(Cs=(1.0,), gammas=2, cv=2),
         "robust SVM: ": RobustSVC(),
         "L-BFGS: ": LargeScaleLogisticRegression(n_components=8, random_state=0),
         "log evidence": GaussianProcessClassifier(),

@@ -49,7 +49,7 @@ from absentia.machines.validation import (
     weight_of_kept,
 )
 from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
-from absentia.progress import progress_bar
+from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -291,6 +291,7 @@ class GramSearch(KernelMachine):
 
         threads = min(n_threads(self.n_jobs), len(widths))
         weighted, title = _knows_weights(scorer), type(self).__name__
+        report("%s: one density for %d folds", title, len(splits))
         with (
             progress_bar(out[0].size, shown=self.progress, title=title) as bar,
             one_blas_thread() if threads > 1 else nullcontext(),
