@@ -418,7 +418,7 @@ def _positions(groups: Sequence[Sequence[Hashable]], names: list[str]) -> list[I
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray) or not len(group):
             raise ValueError(
-                "groups must be a list of lists of columns, at least one in each, such as "
+                "groups must be a list of lists of columns, each with at least one column, such as "
                 f"[[0, 1], [2, 3]]; found {shown(group)}."
             )
         for column in group:
