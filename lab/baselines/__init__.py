@@ -2,7 +2,7 @@
 
 from lab.baselines.geom import GeometricMarginSVC
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
-from lab.baselines.imputers.density_imputers import ConditionalMeanImputer, SampledImputer
+from lab.baselines.imputers.density_imputers import SampledImputer
 from lab.baselines.imputers.imputer import Imputer, RandomImputer
 from lab.baselines.imputers.kmeans import KMeansImputer
 from lab.baselines.imputers.miss_forest import MissForestImputer
@@ -20,7 +20,6 @@ from lab.baselines.registry import Comparator, registry
 __all__ = [
     "ChainedEquationsImputer",
     "Comparator",
-    "ConditionalMeanImputer",
     "EncodedLabelsClassifier",
     "GeometricMarginSVC",
     "Imputer",

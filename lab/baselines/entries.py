@@ -14,7 +14,7 @@ from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
-from absentia.densities import LowRankDensity, MixtureDensity
+from absentia.densities import DensityImputer, GaussianDensity, LowRankDensity, MixtureDensity
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
@@ -22,7 +22,7 @@ from absentia.recipe.methods import MASK_WEIGHTS, PENALTIES
 from lab.baselines.comparator import Comparator
 from lab.baselines.geom import GeometricMarginSVC
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
-from lab.baselines.imputers.density_imputers import ConditionalMeanImputer, SampledImputer
+from lab.baselines.imputers.density_imputers import SampledImputer
 from lab.baselines.imputers.kmeans import KMeansImputer
 from lab.baselines.imputers.miss_forest import MissForestImputer
 from lab.baselines.imputers.multiple_imputation import (
@@ -289,13 +289,15 @@ ENTRIES: tuple[Comparator, ...] = (
         "conditional-mean",
         "mean given what was observed, one Gaussian",
         "Little and Rubin 2002",
-        lambda _: ConditionalMeanImputer(),
+        lambda _: DensityImputer(GaussianDensity(), keep_empty_features=True),
     ),
     _filled(
         "conditional-mean-mixture",
         "mean given what was observed, a mixture of three",
         "Ghahramani and Jordan 1994",
-        lambda random_state: ConditionalMeanImputer(MixtureDensity(3, random_state=random_state)),
+        lambda random_state: DensityImputer(
+            MixtureDensity(3, random_state=random_state), keep_empty_features=True
+        ),
         stochastic=True,
     ),
     _filled(

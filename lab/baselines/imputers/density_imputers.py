@@ -1,9 +1,4 @@
-"""Imputation from a density: the conditional mean, and draws.
-
-These see exactly what absentia's kernels see, the density conditioned on what was observed, and
-reduce it to a point. The difference between them and a kernel of beliefs is what the uncertainty
-is worth.
-"""
+"""Imputation by draws from a density."""
 
 from __future__ import annotations
 
@@ -13,50 +8,9 @@ from sklearn.base import BaseEstimator
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Learned
-from lab.baselines.imputers.imputer import Imputer, RandomImputer
+from lab.baselines.imputers.imputer import RandomImputer
 
-__all__ = ["ConditionalMeanImputer", "SampledImputer"]
-
-
-class ConditionalMeanImputer(Imputer):
-    """Fill each missing value with its mean given what was observed.
-
-    ``E[x[L] | x[O]]`` under a density fitted by EM to the training rows: for one Gaussian
-    ``m[L] + S[L,O] inv(S[O,O]) (x[O] - m[O])``, for a mixture the average of that over the
-    components, weighted by their responsibilities.
-
-    Parameters
-    ----------
-    density : {"gaussian", "mixture"} or a density, default="gaussian"
-
-    Attributes
-    ----------
-    density_ : density
-        Fitted to the training rows, on the columns that have a value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lab.baselines import ConditionalMeanImputer
-    >>> x = np.linspace(-1, 1, 50)
-    >>> X = np.column_stack([x, 2 * x + 0.1 * np.cos(40 * x)])
-    >>> ConditionalMeanImputer().fit(X).transform([[0.5, np.nan]]).round(1)
-    array([[0.5, 1. ]])
-    """
-
-    density_: BaseEstimator
-
-    _far = np.inf  # densities centre columns themselves
-
-    def __init__(self, density: DensityLike = "gaussian"):
-        self.density = density
-
-    def _learn(self, table: FloatArray) -> Learned:
-        return {"density_": make_density(self.density).fit(table)}
-
-    def _fill(self, table: FloatArray) -> FloatArray:
-        filled: FloatArray = self.density_.impute(table)
-        return filled
+__all__ = ["SampledImputer"]
 
 
 class SampledImputer(RandomImputer):

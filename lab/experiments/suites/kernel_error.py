@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
+from absentia.densities import DensityImputer, GaussianDensity
 from absentia.densities.fit_density import make_density
 from absentia.kernels import ExpectedDistanceRBF, ExpectedRBF, GammaRBF, GenRBF
 from absentia.missingness.amputation import mcar
 from absentia.tables import FloatArray
-from lab.baselines import ConditionalMeanImputer, IncompleteCaseKNNImputer
+from lab.baselines import IncompleteCaseKNNImputer
 from lab.experiments.running.cells import Cell, Context, Protocol, Score
 from lab.experiments.suites.trial import Result, dataset
 
@@ -72,7 +73,9 @@ def _estimate(method: str, X: FloatArray, gamma: float) -> FloatArray:
         density = make_density("gaussian").fit(X)
         K: FloatArray = _KERNELS[method](gamma)(density.condition(X))
         return K
-    imputer = IncompleteCaseKNNImputer() if method == "icknni" else ConditionalMeanImputer()
+    imputer = (
+        IncompleteCaseKNNImputer() if method == "icknni" else DensityImputer(GaussianDensity())
+    )
     filled: FloatArray = rbf_kernel(imputer.fit_transform(X), gamma=gamma)
     return filled
 

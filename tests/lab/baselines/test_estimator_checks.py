@@ -6,7 +6,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lab.baselines import (
     ChainedEquationsImputer,
-    ConditionalMeanImputer,
     EncodedLabelsClassifier,
     GeometricMarginSVC,
     IncompleteCaseKNNImputer,
@@ -22,7 +21,6 @@ from lab.baselines import (
 
 ESTIMATORS = [
     ChainedEquationsImputer(2, max_iter=2, random_state=0),
-    ConditionalMeanImputer(),
     EncodedLabelsClassifier(HistGradientBoostingClassifier(max_iter=5)),
     GeometricMarginSVC(),
     IncompleteCaseKNNImputer(),

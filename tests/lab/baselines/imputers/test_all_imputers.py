@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVR
 
-from absentia.densities import GaussianDensity
 from lab.baselines import (
     ChainedEquationsImputer,
-    ConditionalMeanImputer,
     IncompleteCaseKNNImputer,
     KMeansImputer,
     MissForestImputer,
@@ -24,7 +22,6 @@ IMPUTERS = {
     "icknni": IncompleteCaseKNNImputer(),
     "kmeans": KMeansImputer(random_state=0),
     "svr": SVRImputer(),
-    "conditional mean": ConditionalMeanImputer(),
     "sampled": SampledImputer("gaussian", random_state=0),
     "mice": ChainedEquationsImputer(max_iter=2, random_state=0),
     "mice, matching": ChainedEquationsImputer(method="matching", max_iter=2, random_state=0),
@@ -144,12 +141,6 @@ def test_svr_is_a_regression_of_each_column_on_the_others(two_classes):
     filled = SVRImputer(C=1.0).fit(X).transform(new)
     by_hand = SVR(C=1.0).fit(X[:, [0, 2, 3]], X[:, 1]).predict(X[:5][:, [0, 2, 3]])
     np.testing.assert_allclose(filled[:, 1], by_hand, rtol=1e-10)
-
-
-def test_conditional_mean_is_that_of_the_density(two_classes):
-    X, _ = two_classes(0.3)
-    expected = GaussianDensity().fit(X).impute(X)
-    np.testing.assert_allclose(ConditionalMeanImputer().fit(X).transform(X), expected, rtol=1e-12)
 
 
 def test_draws_vary_as_the_density_says(two_classes):
