@@ -18,8 +18,6 @@ from absentia.cli.terminal import (
     say,
 )
 
-__all__ = ["app", "main"]
-
 #: The largest seed that a file of results can hold.
 LARGEST_SEED = 2**63 - 1
 app = new_app("python -m lab", "Run the experiments of the papers, and report on them.")

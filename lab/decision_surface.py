@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_decision_surface"]
-
 _GRID = 90
 #: Half the width of the middle 68 % of a Gaussian, in standard deviations.
 _SEGMENT = 1.0

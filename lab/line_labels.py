@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["label_ends"]
-
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     """Write the names of lines beside their right ends, moved apart where they would overlap.

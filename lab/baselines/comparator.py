@@ -13,8 +13,6 @@ from absentia.machines.targets import Task
 from absentia.parameters import RandomState
 from lab.baselines.imputers.r_mice import r_mice_is_available
 
-__all__ = ["TAGS", "Comparator"]
-
 ParameterGrid = Mapping[str, Sequence[Any]]
 TAGS = ("handles_nan", "multiclass", "probabilistic", "stochastic", "own")
 

@@ -35,8 +35,6 @@ from lab.baselines.imputers.svr_imputer import SVRImputer
 from lab.baselines.karma import KarmaSVC, KarmaSVR
 from lab.baselines.nan_learners import make_nan_learner
 
-__all__ = ["CLASSIFICATION_GRID", "ENTRIES", "REGRESSION_GRID"]
-
 #: C and gamma of Section 5.2 of [Smieja2018]_ for classification, and of its Section 5.5.
 CLASSIFICATION_GRID: dict[str, tuple[float, ...]] = {
     "C": tuple(PENALTIES["classification"]),

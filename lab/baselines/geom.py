@@ -28,8 +28,6 @@ from lab.baselines.subspace_norms import (
     rbf_squared_norms,
 )
 
-__all__ = ["GeometricMarginSVC"]
-
 # A row whose columns carry less than this share of |w| would count a hundred times: no row may.
 _SMALLEST_SCALE = 0.01
 

@@ -25,8 +25,6 @@ from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
 from absentia.tables.rows import TakesMissing, huge_weights_refused
 
-__all__ = ["KarmaSVC", "KarmaSVR", "karma_kernel", "self_similarity"]
-
 
 def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> FloatArray:
     """Return the karma kernel of incomplete rows.

@@ -21,9 +21,6 @@ from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing
 
-__all__ = ["EncodedLabelsClassifier", "make_nan_learner"]
-
-
 _QUIET: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbosity": -1},
     "xgboost": {"verbosity": 0},

@@ -10,8 +10,6 @@ from absentia.machines.targets import Task
 from lab.baselines.comparator import TAGS, Comparator
 from lab.baselines.entries import ENTRIES
 
-__all__ = ["Comparator", "registry"]
-
 
 def registry(
     task: Task | None = None, *, available: bool = False, **tags: bool

@@ -14,8 +14,6 @@ from absentia.engine.compiling import compiled
 from absentia.engine.solver_status import SolverStatus
 from absentia.tables import FloatArray
 
-__all__ = ["DualSolution", "solve_dual"]
-
 _SMALL = 1e-12
 
 

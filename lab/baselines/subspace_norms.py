@@ -19,8 +19,6 @@ import numpy as np
 from absentia.engine.compiling import compiled
 from absentia.tables import BoolArray, FloatArray
 
-__all__ = ["linear_squared_norms", "polynomial_squared_norms", "rbf_squared_norms"]
-
 # Pairs that are worked on together: two tables of columns times these should fit the nearest cache.
 _TILE = 128
 _REORDER = {"reassoc", "contract", "arcp", "nsz"}

@@ -28,9 +28,6 @@ from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
 from absentia.tables.files.formats import replaced, unpacked
 
-__all__ = ["Dataset", "Record", "available", "load", "records"]
-
-
 #: A numeric target with more different values than this is taken for a quantity, not for classes.
 #: Columns of text with more values than this are left out of the experiments.
 _MAX_CATEGORIES = 60

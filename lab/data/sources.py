@@ -39,17 +39,6 @@ from lab.baselines import (
 from lab.baselines.karma import karma_kernel, self_similarity
 from lab.data.gram_grid import BelievedFold, GramPair
 
-__all__ = [
-    "BeliefSource",
-    "DrawnSource",
-    "FilledSource",
-    "FittedSource",
-    "GramSource",
-    "KarmaSource",
-    "source_of",
-    "without_scaling",
-]
-
 
 class FittedSource(ABC):
     """Kernel values between training rows, and of other rows with them."""

@@ -38,8 +38,6 @@ from absentia.tables import FloatArray
 from lab.demo.production import answer_incomplete_rows
 from lab.line_labels import label_ends
 
-__all__ = ["Contest", "main", "run"]
-
 #: A quick few of those that it has.
 AUTOMATIC_MEMBERS = ("boosting", "linear", "beliefs")
 RATES = (0.1, 0.3, 0.5, 0.7)

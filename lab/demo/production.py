@@ -24,8 +24,6 @@ from absentia.missingness.amputation import mcar
 from absentia.predictions import MarginalClassifier
 from absentia.tables import FloatArray
 
-__all__ = ["Answers", "answer_incomplete_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Answers:

@@ -29,16 +29,6 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from lab.data.gram_grid import GramGrid, GramPair
 from lab.data.sources import FittedSource, GramSource
 
-__all__ = [
-    "Grid",
-    "Trained",
-    "fit_quietly",
-    "inner_splits",
-    "search_estimator",
-    "search_kernel",
-    "seen_columns",
-]
-
 #: A solver that makes no progress is stopped here: libsvm can run for hours at extreme penalties.
 _MOST_ITERATIONS = 200_000
 #: How many steps the grid of widths may grow beyond an edge.

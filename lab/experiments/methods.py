@@ -27,8 +27,6 @@ from lab.experiments.inner_search import (
     support_vector_machine,
 )
 
-__all__ = ["METHODS", "Method", "methods_for"]
-
 Kind = Literal["absentia", "imputation", "kernel", "learner"]
 #: Many fits, cone programs, R, or for wide tables: only where a protocol asks for them by name.
 _ONLY_ON_DEMAND = ("automatic", "genrbf-low-rank", "robust", "robust-spherical", "mice-r")

@@ -29,8 +29,6 @@ from absentia.tables import FloatArray
 from absentia.tables.rows import is_constant
 from lab.experiments.inner_search import Trained
 
-__all__ = ["calibrated_probabilities", "calibration_bins", "crps_of_normal", "score"]
-
 _BINS = 10
 
 

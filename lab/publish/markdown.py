@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["bold_best", "number", "p_value", "spaced", "table"]
-
 
 def number(value: Any, decimals: int = 3) -> str:
     """Write a number with so many decimals; text as it is, and nothing for what is not there."""

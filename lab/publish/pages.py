@@ -17,8 +17,6 @@ from lab.experiments.reporting.significance import means_by
 from lab.experiments.running.cells import Protocol
 from lab.publish.markdown import bold_best, number, p_value, spaced, table
 
-__all__ = ["publish_suite", "save_picture"]
-
 #: Parts of a report that are kept beside its pictures.
 _KEPT = ("ranks.csv", "summary.csv", "choices.csv", "failures.csv", "probabilities.csv", "runs.csv")
 #: Seconds of cells that ran beside other programs; ``smieja-timing`` compares times.

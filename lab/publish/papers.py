@@ -14,8 +14,6 @@ from lab.experiments import Results
 from lab.experiments.reporting.significance import compare_ranks, paired_table, summary_table
 from lab.publish.markdown import number, p_value, spaced, table
 
-__all__ = ["WRITERS", "publish_comparison"]
-
 #: Table 2 of Smieja2018, accuracy, MAR at 30 %; columns in the order of _TABLE_2_SETS.
 _TABLE_2_SETS = {
     "australian": "Australian",

@@ -15,8 +15,6 @@ import pandas as pd
 from lab.experiments import Results
 from lab.publish.markdown import spaced, table
 
-__all__ = ["beside_published"]
-
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "results" / "real-holes"
 _FOLDS = 5
 #: Methods of the page to put beside.

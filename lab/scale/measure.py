@@ -6,8 +6,6 @@ import importlib
 import resource
 import time
 
-__all__ = ["measure"]
-
 
 def measure(name: str) -> None:
     """Run one measurement and print what it took."""

@@ -10,8 +10,6 @@ import pandas as pd
 
 from absentia.tables import FloatArray
 
-__all__ = ["beijing", "made_rows", "physionet", "versions"]
-
 
 def _folder() -> Path:
     named = os.environ.get("ABSENTIA_DATA")

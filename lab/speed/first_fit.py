@@ -10,8 +10,6 @@ from tempfile import TemporaryDirectory
 
 from lab.speed.ratio import Row
 
-__all__ = ["rows"]
-
 NOTE = "first_fit: processor time of a fresh process, imports included, in units of one second"
 
 PROGRAM = """

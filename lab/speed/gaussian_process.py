@@ -14,8 +14,6 @@ from sklearn.utils._testing import ignore_warnings
 from absentia import GaussianProcessRegressor
 from lab.speed.ratio import Row, best_rival_seconds, best_seconds
 
-__all__ = ["rows"]
-
 
 def rows() -> Iterator[Row]:
     """Yield the comparisons: width, scale and noise chosen by the evidence, d=10."""

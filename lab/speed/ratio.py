@@ -9,8 +9,6 @@ from typing import Any
 
 from absentia.engine.threads import one_blas_thread
 
-__all__ = ["Row", "best_rival_seconds", "best_seconds"]
-
 
 @dataclass(frozen=True)
 class Row:

@@ -11,8 +11,6 @@ from absentia import ExpectedRBF, GenRBF
 from lab.speed.gram import GAMMA, beliefs_of
 from lab.speed.ratio import Row, best_seconds
 
-__all__ = ["rows"]
-
 NOTE = "width gradients: kernel.gradient in all widths, theirs is kernel(P), one gamma"
 
 

@@ -19,8 +19,6 @@ from absentia.tables import BoolArray, FloatArray, TableLike
 from absentia.tables.rows import is_constant
 from lab.baselines.imputers.imputer import RandomImputer
 
-__all__ = ["ChainedEquationsImputer"]
-
 #: More than this leaves nothing of any slope, and its sums must still be numbers.
 _RIDGE = number_between(0, 1e100, expected="a number from 0 to 1e100")
 

@@ -10,8 +10,6 @@ from absentia.parameters import RandomState
 from absentia.tables import FloatArray, Learned
 from lab.baselines.imputers.imputer import RandomImputer
 
-__all__ = ["SampledImputer"]
-
 
 class SampledImputer(RandomImputer):
     """Fill each missing value with a draw from a density, given what was observed.

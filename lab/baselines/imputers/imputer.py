@@ -24,8 +24,6 @@ from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing, is_constant
 
-__all__ = ["Imputer", "RandomImputer", "other_columns"]
-
 #: The largest value whose square can still be summed.
 _LARGEST = 1e150
 

@@ -11,8 +11,6 @@ from absentia.parameters import COUNT, RandomState, declared
 from absentia.tables import FloatArray, IntArray
 from lab.baselines.imputers.imputer import Imputer
 
-__all__ = ["KMeansImputer"]
-
 
 @declared
 class KMeansImputer(Imputer):

@@ -27,8 +27,6 @@ from absentia.parameters import (
 from absentia.tables import BoolArray, FloatArray, IntArray
 from lab.baselines.imputers.imputer import Imputer, other_columns
 
-__all__ = ["MissForestImputer"]
-
 _LARGEST_SEED = np.iinfo(np.int32).max
 _TREES = count_from(1, 100_000)
 _FEATURES = (

@@ -20,8 +20,6 @@ from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
 
-__all__ = ["MultipleImputationClassifier", "MultipleImputationRegressor"]
-
 
 @declared
 class _MultipleImputation(MetaEstimatorMixin, TakesMissing):

@@ -10,8 +10,6 @@ from absentia.parameters import COUNT
 from absentia.tables import FloatArray
 from lab.baselines.imputers.imputer import Imputer
 
-__all__ = ["IncompleteCaseKNNImputer"]
-
 
 class IncompleteCaseKNNImputer(Imputer):
     """Fill a missing value with the mean of the nearest rows that have all that the row has.

@@ -15,8 +15,6 @@ from absentia.parameters import RandomState, declared
 from absentia.tables import FloatArray, TableLike
 from lab.baselines.imputers.imputer import RandomImputer
 
-__all__ = ["RMiceImputer", "r_mice_is_available"]
-
 # Arguments: folder, number of draws, iterations, method, seed. New rows are marked to be ignored
 # when the equations are fitted (mice 3.12 and later), so that nothing leaks from them.
 _SCRIPT = """

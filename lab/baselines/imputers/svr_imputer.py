@@ -8,8 +8,6 @@ from sklearn.svm import SVR
 from absentia.tables import FloatArray
 from lab.baselines.imputers.imputer import Imputer, other_columns
 
-__all__ = ["SVRImputer"]
-
 
 class SVRImputer(Imputer):
     """Fill each column with what support vector regression predicts from the others.

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "METRIC_LABELS",
-    "OURS",
-    "RIVAL",
-    "calibration",
-    "curves",
-    "dots",
-    "heat_map",
-    "rank_curves",
-    "rank_diagram",
-    "times",
-]
-
 #: How a line is drawn, by matplotlib's words.
 Look = dict[str, Any]
 

@@ -36,8 +36,6 @@ from lab.experiments.suites import protocol_named
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["report_folders", "write_report", "write_reports"]
-
 #: Scores that are about probabilities, and whether less is better.
 _PROBABILITY_METRICS = {"log_loss": True, "brier": True, "calibration_error": True, "crps": True}
 

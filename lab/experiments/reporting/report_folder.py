@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["TABLES", "ReportFolder", "check_folder"]
-
 #: The tables that a report may have.
 TABLES = (
     "cells",

@@ -6,8 +6,6 @@ from typing import Any
 
 from lab.experiments.methods import METHODS
 
-__all__ = ["description", "file_name", "in_words", "shown_facts", "slug"]
-
 _LONGEST_NAME = 150
 
 

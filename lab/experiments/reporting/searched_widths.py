@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["searched_widths"]
-
 
 def searched_widths(cells: pd.DataFrame) -> pd.DataFrame:
     """Return a table of the chosen widths, a row for each method that searched for one.

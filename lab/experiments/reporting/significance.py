@@ -16,15 +16,6 @@ from scipy import stats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Comparison",
-    "compare_ranks",
-    "means_by",
-    "paired_table",
-    "ranks_by_rate",
-    "summary_table",
-]
-
 #: A method with scores in a smaller share of the blocks is not compared.
 _ENOUGH = 0.8
 

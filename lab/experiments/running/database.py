@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from json import JSONDecodeError
 from pathlib import Path
 
-__all__ = ["database_errors", "open_to_read"]
-
 #: What to say for SQLite's primary error codes.
 _SENTENCES = {
     sqlite3.SQLITE_BUSY: (

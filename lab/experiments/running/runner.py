@@ -16,8 +16,6 @@ from lab.experiments.running.cells import Cell, CellResult, Context, Protocol
 from lab.experiments.running.store import VERIFIED, Results
 from lab.experiments.running.workers import attempt, run_in_processes
 
-__all__ = ["RunSummary", "run", "self_contained"]
-
 
 @dataclass(frozen=True)
 class RunSummary:

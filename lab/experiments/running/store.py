@@ -28,8 +28,6 @@ from lab.experiments.running.database import database_errors, open_to_read
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["VERIFIED", "Results", "versions"]
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     run INTEGER PRIMARY KEY,

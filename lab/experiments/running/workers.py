@@ -23,8 +23,6 @@ from typing import Any
 
 from lab.experiments.running.cells import Cell, CellResult, Context
 
-__all__ = ["attempt", "run_in_processes"]
-
 #: A function from a cell and a context to scores and facts.
 Work = Callable[[Cell, Context], tuple[Sequence[Any], dict[str, Any]]]
 _ORPHAN_CHECK_SECONDS = 1.0

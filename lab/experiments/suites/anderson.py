@@ -19,8 +19,6 @@ from lab.experiments.suites.trial import (
     seconds_to_fit,
 )
 
-__all__ = ["ANDERSON"]
-
 #: The robust machines, and the plain one on the same matrix.
 _ROBUST = {"robust": "expected-rbf", "robust-spherical": "conditional-mean"}
 _PLAIN = ("expected-rbf", "genrbf", "conditional-mean", "mean")

@@ -16,8 +16,6 @@ from lab.baselines import IncompleteCaseKNNImputer
 from lab.experiments.running.cells import Cell, Context, Protocol, Score
 from lab.experiments.suites.trial import Result, dataset
 
-__all__ = ["MESQUITA"]
-
 _SETS = ("auto_mpg", "forest_fires", "haberman", "pima", "iris")
 #: The four columns of weather that the paper takes.
 _COLUMNS = {"forest_fires": ("temp", "rh", "wind", "rain")}

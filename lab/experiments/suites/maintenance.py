@@ -23,8 +23,6 @@ from lab.experiments.suites.trial import (
     train_and_score,
 )
 
-__all__ = ["SMIEJA_MAINTENANCE"]
-
 _PARTS = 3
 #: The turbine has 23 sensors; of hundreds, those that separate the classes best in training.
 _COLUMNS = 23

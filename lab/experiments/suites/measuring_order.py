@@ -23,8 +23,6 @@ from lab.data.datasets import Dataset
 from lab.experiments.running.cells import Cell, Context, Protocol, Score, derived_seed
 from lab.experiments.suites.trial import Result, dataset, holes, outer_fold
 
-__all__ = ["ACQUISITION", "area_under_loss", "cube"]
-
 _METHODS = ("random", "mutual-information", "permutation-importance", "measure-next")
 #: What ours is made of: gains alone, one and two steps ahead, and the order of held-out worth
 #: without gains. In the full size only, a small run has better use for its hour: more splits.

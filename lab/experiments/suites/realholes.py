@@ -18,8 +18,6 @@ from lab.experiments.suites.trial import (
     train_and_score,
 )
 
-__all__ = ["HOLED_TABLES", "REAL_HOLES"]
-
 _FOLDS = 5
 _CLASSIFICATION = (
     "horse_colic",

@@ -23,8 +23,6 @@ from lab.experiments.suites.trial import (
     train_and_score,
 )
 
-__all__ = ["SMIEJA_CLASSIFICATION", "SMIEJA_REGRESSION", "STRUSKI_REGRESSION"]
-
 _FOLDS = 5
 _CLASSIFICATION_SETS = (
     "australian",

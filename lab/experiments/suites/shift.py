@@ -18,8 +18,6 @@ from lab.experiments.suites.trial import (
     powers_of_two,
 )
 
-__all__ = ["COMPLETE_TABLES", "SHIFT"]
-
 _FOLDS = 5
 COMPLETE_TABLES = (
     "australian",

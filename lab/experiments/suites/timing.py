@@ -14,8 +14,6 @@ from lab.experiments.methods import METHODS, methods_for
 from lab.experiments.running.cells import Cell, Context, Protocol, Score
 from lab.experiments.suites.trial import Result, dataset, seconds_to_fit
 
-__all__ = ["SMIEJA_TIMING"]
-
 _COLUMNS_WITH_HOLES = 5
 #: Seconds above which a fit is timed only once.
 _SLOW = 2.0

@@ -22,16 +22,6 @@ from lab.experiments.methods import METHODS
 from lab.experiments.running.cells import Cell, Context, Score
 from lab.experiments.scoring import score
 
-__all__ = [
-    "NOT_IN_SMALL",
-    "dataset",
-    "holes",
-    "outer_fold",
-    "powers_of_two",
-    "seconds_to_fit",
-    "train_and_score",
-]
-
 Result = tuple[Sequence[Score], dict[str, Any]]
 #: Left out of the small size: the slowest, and near twins of others.
 NOT_IN_SMALL = (

@@ -23,8 +23,6 @@ from lab.experiments.running.cells import Cell, Context, Protocol, Score
 from lab.experiments.scoring import score
 from lab.experiments.suites.trial import Result, dataset, powers_of_two
 
-__all__ = ["WILLIAMS"]
-
 _TRAINING_SHARE = 0.25
 _N_VIEWS = 4
 #: The machine without holes: a bound for all the others.

@@ -21,18 +21,6 @@ from absentia.automatic.member_tuning import FittedMember, LearningRows
 from absentia.tables import FloatArray
 from lab.studies.automatic.trials import Trial
 
-__all__ = [
-    "LEVELS",
-    "MEMBERS",
-    "MemberAnswers",
-    "compute",
-    "compute_catboost",
-    "expected_members",
-    "folds_of",
-    "path_of",
-    "read",
-]
-
 LEVELS = (0.3, 0.6)
 #: All members that are tried, those that make no difference on complete rows, and the one that is
 #: not fitted to wide tables.

@@ -14,8 +14,6 @@ from absentia.tables import FloatArray
 from lab.studies.automatic.answers import MemberAnswers, expected_members, folds_of
 from lab.studies.automatic.trials import Trial
 
-__all__ = ["CONTROLS", "RIVALS", "Answered", "all_methods"]
-
 #: Members that know nothing of beliefs.
 RIVALS = ("forest", "extra-trees", "boosting", "indicators")
 NEW_MEMBERS = ("linear", "extra-trees")

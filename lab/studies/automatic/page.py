@@ -30,8 +30,6 @@ from lab.studies.automatic.scores import (
 )
 from lab.studies.automatic.trials import is_for_development
 
-__all__ = ["publish"]
-
 AUTO = "automatic"
 EQUAL = "equal weights, no temperature"
 ABLATIONS = (

@@ -15,17 +15,6 @@ from lab.studies.automatic.answers import expected_members, path_of, read
 from lab.studies.automatic.methods import Answered, Scene, all_methods
 from lab.studies.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
 
-__all__ = [
-    "KEPT",
-    "by_table",
-    "compared",
-    "facts_of",
-    "mean_ranks",
-    "score_all",
-    "with_earlier",
-    "written",
-]
-
 #: Smaller differences of means count as none: the file keeps four digits of each score.
 _LEAST = 5e-5
 #: Columns of the file of scores.

@@ -15,8 +15,6 @@ from lab.data.datasets import load
 from lab.experiments.suites.realholes import HOLED_TABLES
 from lab.experiments.suites.shift import COMPLETE_TABLES
 
-__all__ = ["HIDDEN", "HOLED_TABLES", "SHIFT_TABLES", "Trial", "is_for_development", "trial"]
-
 #: Columns without holes of these tables: nothing is missing before the test.
 SHIFT_TABLES = tuple(f"shift-{name}" for name in COMPLETE_TABLES)
 

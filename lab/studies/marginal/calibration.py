@@ -17,8 +17,6 @@ from absentia.tables import FloatArray
 from lab.data import datasets
 from lab.studies.marginal.trials import ampute
 
-__all__ = ["SETTINGS", "TABLES", "rows"]
-
 #: Missing values in training and in test.
 SETTINGS = ((0.0, 0.0), (0.3, 0.3), (0.6, 0.6), (0.0, 0.5))
 TABLES = ("diabetes", "friedman", "concrete", "auto_mpg", "ozone_la")

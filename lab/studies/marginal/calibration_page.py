@@ -13,8 +13,6 @@ import numpy as np
 from absentia.tables import FloatArray
 from lab.studies.marginal import calibration, class_calibration
 
-__all__ = ["write"]
-
 _FOLDER = Path(__file__).parents[3] / "docs" / "results" / "calibration"
 _HEADS = {
     "numbers": ("spread of z", "50 %", "80 %", "95 %", "log loss", "CRPS"),

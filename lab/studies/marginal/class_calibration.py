@@ -19,11 +19,8 @@ from absentia import (
 )
 from absentia.tables import FloatArray
 from lab.data import datasets
-from lab.studies.marginal.calibration import SETTINGS
 from lab.studies.marginal.trials import TABLES as BUNDLED
 from lab.studies.marginal.trials import ampute, scores
-
-__all__ = ["SETTINGS", "TABLES", "rows"]
 
 _TRAINING_ROWS = 120
 _TEST_ROWS = 300

@@ -15,8 +15,6 @@ from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.tables import FloatArray
 from lab.studies.marginal.trials import ampute
 
-__all__ = ["NUMBERS", "rows"]
-
 NUMBERS = (8, 16, 32, 64, 128, 256, 512)
 
 

@@ -15,8 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from absentia import GaussianDensity, LogisticRegression, MarginalClassifier, MixtureDensity
 from lab.studies.marginal.trials import Split, scores, splits
 
-__all__ = ["rows"]
-
 
 def rows(name: str, rate: float = 0.6, repeats: int = 3) -> Iterator[tuple[str, float, float]]:
     """Yield the ways to answer with their accuracy and log loss, means over repeated folds."""

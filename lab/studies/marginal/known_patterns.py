@@ -12,8 +12,6 @@ from sklearn.model_selection import StratifiedKFold
 from absentia import MarginalClassifier
 from lab.studies.marginal.trials import TABLES, scores
 
-__all__ = ["rows"]
-
 
 def rows(name: str, n_folds: int = 3, repeats: int = 2) -> Iterator[tuple[str, float, float]]:
     """Yield accuracy and log loss for rows with a pattern of training, and with a new one."""

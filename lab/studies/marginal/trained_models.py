@@ -19,8 +19,6 @@ from absentia.predictions.wrapped_model import fit_weighted, stacked_draws
 from absentia.tables import Table
 from lab.studies.marginal.trials import Split, scores, splits
 
-__all__ = ["MODELS", "rows"]
-
 N_DRAWS = 8
 MODELS: dict[str, Any] = {
     "boosting": HistGradientBoostingClassifier(max_iter=50, random_state=0),

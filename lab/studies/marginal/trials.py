@@ -13,8 +13,6 @@ from sklearn.model_selection import StratifiedKFold
 
 from absentia.tables import FloatArray
 
-__all__ = ["Split", "TABLES", "ampute", "scores", "splits"]
-
 TABLES: dict[str, Callable[..., Any]] = {"breast cancer": load_breast_cancer, "wine": load_wine}
 
 

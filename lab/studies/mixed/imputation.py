@@ -17,8 +17,6 @@ from absentia.tables.column_plan import ColumnPlan
 from lab.baselines import MissForestImputer
 from lab.studies.mixed.tables import hidden, read
 
-__all__ = ["METHODS", "run"]
-
 TABLES = (
     "titanic",
     "cylinder_bands",

@@ -28,8 +28,6 @@ from absentia import (
 )
 from lab.studies.mixed.tables import MIXED, read
 
-__all__ = ["run", "run_searched"]
-
 ROWS = 500
 REPETITIONS = 5
 REGRESSION = ("abalone", "forest_fires", "auto_mpg", "echo_months", "beijing_multisite_air")

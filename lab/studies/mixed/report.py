@@ -18,8 +18,6 @@ from scipy.stats import wilcoxon
 
 from absentia.pictures import COLOURS, FAINT, INK, pyplot, tidy
 
-__all__ = ["write"]
-
 SUITES = {"prediction": "parameters at their defaults", "searched": "parameters searched"}
 
 

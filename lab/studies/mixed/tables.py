@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["MIXED", "hidden", "read"]
-
 #: Tables in which columns with at most six different values are categories (written as text).
 MIXED = (
     "titanic",

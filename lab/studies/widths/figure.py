@@ -11,8 +11,6 @@ import pandas as pd
 from absentia.pictures import FAINT, KNOWN, MODEL, grid_of_panels
 from lab.studies.widths.trial import PRIORS, TABLES
 
-__all__ = ["draw"]
-
 
 def draw(cells: Path, picture: Path) -> None:
     """Draw R² by the deviation of the prior, relative to one width: a line per repetition."""

@@ -18,8 +18,6 @@ from sklearn.metrics import r2_score
 from absentia import GaussianProcessRegressor
 from absentia.tables import FloatArray
 
-__all__ = ["PRIORS", "TABLES", "Cell", "cells"]
-
 TABLES = (
     "ozone_la",
     "auto_mpg",
