@@ -271,15 +271,6 @@ def category_log_likelihoods(prior: Prior, codes: IntArray) -> FloatArray:
     return found
 
 
-def category_shares(codes: IntArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
-    """Return how frequent the categories of each column are among its observed values."""
-    counts = [
-        np.bincount(column[column >= 0], None if weights is None else weights[column >= 0])
-        for column in codes.T
-    ]
-    return tuple(count / count.sum() for count in counts)
-
-
 def row_probabilities(
     prior: Prior, codes: IntArray, weights: FloatArray, column: int
 ) -> FloatArray:

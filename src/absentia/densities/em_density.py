@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.base import Density, open_table_or_stream
-from absentia.densities.em.ascent import Ascent
+from absentia.densities.em.ascent import Ascent, Steps
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import (
+    Categories,
     TrainingRows,
-    fit_margins,
-    margins_of,
     scored_rows,
     warn_not_converged,
 )
@@ -35,7 +34,6 @@ from absentia.parameters import (
 )
 from absentia.progress import shows_progress
 from absentia.tables import Learned, Table, TableLike, set_fitted
-from absentia.tables.margins import Margins
 from absentia.tables.streams import Stream
 
 
@@ -71,6 +69,10 @@ class EMDensity(Density):
     margins: Literal["auto", "normal-scores"] | None = None
     verbose: bool = False
 
+    @property
+    def _steps(self) -> Steps:
+        return Steps(self.max_iter, self.tol, self.accelerate)
+
     @abstractmethod
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         """Return the fitted attributes of a class, the ascent of EM, and the shrinkage used."""
@@ -101,37 +103,39 @@ class EMDensity(Density):
         """
         check_parameters(self)
         rows = self._training_table(X, sample_weight)
-        training, margins, further = self._prepared(rows, sample_weight)
+        words = self._categories(rows, sample_weight)
+        scored, stretch, margins = scored_rows(rows, self.margins, sample_weight, words)
+        training: TrainingRows | StreamedRows
+        if isinstance(scored, Stream):
+            training = StreamedRows.of(scored, words, stretch)
+        else:
+            training = TrainingRows.of(scored, sample_weight, words, stretch)
         with one_blas_thread():
             learned, ascent, shrinkage = self._climb(training)
         if not ascent.converged:
             warn_not_converged(self, len(ascent.objectives), ascent.residual)
+        described = len(training.columns) > 0
         learned |= {
-            "margins_": margins,
+            "margins_": margins.of_columns(training.columns) if margins and described else None,
             "columns_": training.columns,
             "shrinkage_": shrinkage,
             "log_likelihoods_": ascent.objectives + training.log_jacobian,
             "n_iter_": len(ascent.objectives),
             "converged_": ascent.converged,
         }
-        set_fitted(self, rows, learned | further)
+        if words is not None:
+            learned |= words.attributes(training.columns)
+        set_fitted(self, rows, learned)
         return self
 
     def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
         return open_table_or_stream(X, sample_weight, words="indicators")
 
-    def _prepared(
+    def _categories(
         self, rows: Table | Stream, sample_weight: ArrayLike | None
-    ) -> tuple[TrainingRows | StreamedRows, Margins | None, Learned]:
-        """Return training rows in standard units, their margins, and further fitted attributes."""
-        margins = fit_margins(rows, self.margins, sample_weight)
-        scored, stretch = scored_rows(rows, margins, sample_weight)
-        training: TrainingRows | StreamedRows
-        if isinstance(scored, Stream):
-            training = StreamedRows.of(scored, log_jacobian=stretch)
-        else:
-            training = TrainingRows.of(scored, sample_weight, log_jacobian=stretch)
-        return training, margins_of(margins, training.columns), {}
+    ) -> Categories | None:
+        """Return the columns of categories, None for a density of numbers."""
+        return None
 
     def bic(self, X: TableLike) -> float:
         """Return the Bayesian information criterion on a table, the lower the better.

@@ -11,7 +11,13 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
-from absentia.densities.em.ascent import Ascent, climb
+from absentia.densities.em.ascent import (
+    Ascent,
+    Steps,
+    climb_or_refuse,
+    heaviest_first,
+    search_number,
+)
 from absentia.densities.em.factor_steps import (
     FactorCoordinates,
     FactorExpectation,
@@ -22,8 +28,8 @@ from absentia.densities.em.factor_steps import (
 from absentia.densities.em.scaling import pair_sums
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import shrinkage_in_rows
-from absentia.densities.mixture_search import cluster_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows
+from absentia.densities.mixture_search import cluster_rows, share_of_volume
+from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
 
@@ -63,10 +69,8 @@ class FactorSearch:
             f"n_samples = {n_rows} (rows in which anything was observed).",
         )
         expectation = self.training.factor_expectation()
-        total, max_iter = self.training.total_weight, self.settings.max_iter
-        whole = self._one_component(
-            expectation, _correlations(*rows), n_factors, total, max_iter, self.settings.tol
-        )
+        total, steps = self.training.total_weight, self.settings._steps
+        whole = self._one_component(expectation, _correlations(*rows), n_factors, total, steps)
         return whole if k == 1 else self._mixture(expectation, whole[0], *rows)
 
     def best_number(self, max_factors: int) -> tuple[int, IntArray, FloatArray]:
@@ -84,25 +88,18 @@ class FactorSearch:
             for fold in used
             if 0 < np.count_nonzero(folds == fold) < len(Z)
         ]
-        tried: list[int] = []
-        scores: list[float] = []
-        for q in _numbers_up_to(most):
-            tried.append(q)
-            scores.append(sum(self._left_out(part, q) for part in parts))
-            if len(scores) - 1 - int(np.argmax(scores)) == 2:
-                break
+        numbers = np.array(_numbers_up_to(most))
+        best, scores = search_number(
+            numbers, lambda q: sum(self._left_out(part, q) for part in parts)
+        )
         held = sum(part.held_weight for part in parts)
-        best = tried[int(np.argmax(scores))]
-        return best, np.array(tried), np.array(scores) / max(held, 1.0)
+        return int(numbers[best]), numbers[: len(scores)], scores / max(held, 1.0)
 
     def _left_out(self, fold: _Fold, n_factors: int) -> float:
+        max_iter, tol, accelerate = self.settings._steps
+        steps = Steps(min(_TRIAL_STEPS, max_iter), max(_TRIAL_TOLERANCE, tol), accelerate)
         prior, _ = self._one_component(
-            fold.expectation,
-            fold.correlations,
-            n_factors,
-            fold.total_weight,
-            min(_TRIAL_STEPS, self.settings.max_iter),
-            max(_TRIAL_TOLERANCE, self.settings.tol),
+            fold.expectation, fold.correlations, n_factors, fold.total_weight, steps
         )
         scored = log_normalised(joint_log_densities(prior, fold.held_out))[1]
         return _trimmed_sum(scored, fold.weights)
@@ -113,8 +110,7 @@ class FactorSearch:
         correlations: FloatArray,
         n_factors: int,
         total: float,
-        max_iter: int,
-        tol: float,
+        steps: Steps,
     ) -> tuple[LowRankPrior, Ascent]:
         d = len(correlations)
         strength = shrinkage_in_rows(self.shrinkage, total)
@@ -124,31 +120,8 @@ class FactorSearch:
         if np.isinf(strength):  # nothing but independent columns, from the first step on
             correlations = np.zeros((d, d))
         start = factor_start(correlations, n_factors, self.reg_covar)
-        return self._climb(expectation, penalty, start, max_iter, tol)
-
-    def _climb(
-        self,
-        expectation: Callable[[LowRankPrior], FactorMoments],
-        penalty: FactorPenalty,
-        start: LowRankPrior,
-        max_iter: int,
-        tol: float,
-    ) -> tuple[LowRankPrior, Ascent]:
-        k, d, q = start.loadings.shape
-        coordinates = FactorCoordinates(k, d, q, penalty.floor)
-        accelerate = self.settings.accelerate
-        outcome = climb(
-            expectation,
-            penalty,
-            coordinates,
-            start,
-            max_iter=max_iter,
-            tol=tol,
-            accelerate=accelerate,
-        )
-        require(outcome is not None, SINGULAR)
-        assert outcome is not None
-        return outcome
+        coordinates = FactorCoordinates(1, d, start.n_factors, penalty.floor)
+        return climb_or_refuse(expectation, penalty, coordinates, start, steps)
 
     def _mixture(
         self,
@@ -161,7 +134,7 @@ class FactorSearch:
         total = self.training.total_weight
         strength = shrinkage_in_rows(self.shrinkage, total) / k
         pooled = q + 2.0 if self.settings.pooling == "auto" else float(self.settings.pooling)
-        volume = float(k ** (-2 / d))
+        volume = share_of_volume(k, d)
         pull = 0.0 if np.isinf(strength) else strength
         diagonal = volume * (pull + pooled * whole.noises[0]) + self.reg_covar * total / k
         penalty = FactorPenalty(
@@ -181,14 +154,10 @@ class FactorSearch:
             if np.isinf(strength)
             else np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor),
         )
-        prior, ascent = self._climb(
-            expectation, penalty, start, self.settings.max_iter, self.settings.tol
-        )
-        order = np.argsort(-prior.weights, kind="stable")
-        heaviest_first = LowRankPrior.of(
-            prior.weights[order], prior.means[order], prior.loadings[order], prior.noises[order]
-        )
-        return heaviest_first, ascent
+        coordinates = FactorCoordinates(k, d, q, penalty.floor)
+        steps = self.settings._steps
+        prior, ascent = climb_or_refuse(expectation, penalty, coordinates, start, steps)
+        return heaviest_first(prior), ascent
 
 
 @dataclass(frozen=True, eq=False)

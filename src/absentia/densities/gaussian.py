@@ -8,16 +8,17 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, climb
+from absentia.densities.em.ascent import (
+    Ascent,
+    MixtureCoordinates,
+    Penalty,
+    Steps,
+    climb_or_refuse,
+)
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EMDensity
-from absentia.densities.training_rows import SINGULAR, TrainingRows
-from absentia.parameters import (
-    FloatMatrix,
-    FloatVector,
-    declared,
-    require,
-)
+from absentia.densities.training_rows import TrainingRows
+from absentia.parameters import FloatMatrix, FloatVector, declared
 from absentia.tables import Learned
 
 
@@ -128,20 +129,10 @@ class GaussianDensity(EMDensity):
 
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         prior, ascent, shrinkage = fit_gaussian(
-            training,
-            self.shrinkage,
-            float(self.reg_covar),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=self.accelerate,
-            n_jobs=self.n_jobs,
+            training, self.shrinkage, float(self.reg_covar), self._steps, self.n_jobs
         )
         prior = training.scaling.backward(prior)
-        learned = {
-            "prior_": prior,
-            "mean_": prior.means[0],
-            "covariance_": prior.covariances[0],
-        }
+        learned = {"prior_": prior, "mean_": prior.means[0], "covariance_": prior.covariances[0]}
         return learned, ascent, shrinkage
 
     def _n_parameters(self) -> int:
@@ -153,11 +144,8 @@ def fit_gaussian(
     training: TrainingRows | StreamedRows,
     shrinkage: float | Literal["auto"],
     reg_covar: float,
-    *,
-    max_iter: int,
-    tol: float,
-    accelerate: bool = True,
-    n_jobs: int | None = None,
+    steps: Steps,
+    n_jobs: int | None,
 ) -> tuple[Prior, Ascent, float]:
     """Fit one Gaussian in standard units; return it, its convergence, and the shrinkage used."""
     d = training.n_columns
@@ -169,13 +157,7 @@ def fit_gaussian(
         target=np.eye(d),
         ridge=reg_covar * training.total_weight,
     )
-    coordinates = MixtureCoordinates(d)
-    outcome = climb(
-        expectation, penalty, coordinates, start, max_iter=max_iter, tol=tol, accelerate=accelerate
-    )
-    require(outcome is not None, SINGULAR)
-    assert outcome is not None
-    return *outcome, amount
+    return *climb_or_refuse(expectation, penalty, MixtureCoordinates(d), start, steps), amount
 
 
 def shrinkage_in_rows(amount: float, total_weight: float) -> float:

@@ -11,28 +11,13 @@ from numpy.typing import ArrayLike
 from absentia.beliefs.completion import completed
 from absentia.beliefs.prior import likeliest_codes
 from absentia.densities.base import open_table_or_stream
-from absentia.densities.em.streamed_rows import CategoryCounts, StreamedRows
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
-from absentia.densities.training_rows import (
-    LOG_ROOT_2_PI,
-    TrainingRows,
-    fit_margins,
-    margins_of,
-    scored_rows,
-    warn_of_lost_columns,
-)
+from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories
 from absentia.missingness import Patterns
 from absentia.parameters import IntVector, RandomState, Rule, declared, number_between
-from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
-from absentia.tables.category_columns import (
-    CategoryColumns,
-    codes_of_values,
-    distinct_values,
-    find_columns,
-)
-from absentia.tables.margins import Margins
-from absentia.tables.rows import row_weights
+from absentia.tables import FloatArray, IntArray, Table, TableLike
+from absentia.tables.category_columns import codes_of_values, find_columns
 from absentia.tables.streams import Stream
 
 
@@ -125,56 +110,8 @@ converged_, n_features_in_, feature_names_in_
     def _training_table(self, X: TableLike, sample_weight: ArrayLike | None) -> Table | Stream:
         return open_table_or_stream(X, sample_weight, words="codes")
 
-    def _prepared(
-        self, rows: Table | Stream, sample_weight: ArrayLike | None
-    ) -> tuple[TrainingRows | StreamedRows, Margins | None, Learned]:
-        chosen = find_columns(self.categories, rows)
-        if isinstance(rows, Stream):
-            return self._prepared_stream(rows, chosen)
-        weights = row_weights(sample_weight, len(rows))
-        counted = np.ones(len(rows), dtype=bool) if weights is None else weights > 0
-        values = [distinct_values(rows.array[counted, j]) for j in chosen]
-        kept = np.ones(rows.n_features, dtype=bool)
-        kept[[j for j, found in zip(chosen, values, strict=True) if not len(found)]] = False
-        warn_of_lost_columns(kept, rows.labels)
-        used = np.array([j for j in chosen if kept[j]], dtype=np.intp)
-        values = [found for found in values if len(found)]
-        others = np.array([j for j in range(rows.n_features) if j not in chosen], dtype=np.intp)
-        codes = codes_of_values(rows.array[:, used], values) if len(used) else None
-        lower, upper = rows.limits_of(others) or (None, None)
-        numbers = Table(rows.array[:, others], lower=lower, upper=upper)
-        numbers = numbers.with_labels([rows.labels[j] for j in others])
-        margins = fit_margins(rows, self.margins if len(others) else None, sample_weight)
-        curves = margins_of(margins, others)
-        scored, stretch = scored_rows(numbers, curves, sample_weight)
-        assert isinstance(scored, Table)
-        training = TrainingRows.of(scored, sample_weight, codes, stretch)
-        further = _columns(others[training.columns], used, values)
-        return training, margins_of(curves, training.columns), further
-
-    def _prepared_stream(
-        self, rows: Stream, chosen: list[int]
-    ) -> tuple[StreamedRows, Margins | None, Learned]:
-        """Prepare out-of-core rows; their categories are counted in one pass before all others."""
-        words, marginals = None, []
-        values: list[FloatArray] = []
-        used: list[int] = []
-        if chosen:
-            found: CategoryCounts = rows.map_sum(CategoryCounts.of, chosen)
-            for at, column in enumerate(chosen):
-                known, shares = found.column(at)
-                if len(known):
-                    used.append(column)
-                    values.append(known)
-                    marginals.append(shares)
-            words = CategoryColumns(np.array(used, dtype=np.intp), values) if used else None
-        curves = fit_margins(rows, self.margins, None)
-        curves = None if curves is None else curves.leaving(chosen)
-        scored, stretch = scored_rows(rows, curves, None)
-        assert isinstance(scored, Stream)
-        training = StreamedRows.of(scored, words, tuple(marginals), chosen, stretch)
-        further = _columns(training.columns, np.array(used, dtype=np.intp), values)
-        return training, margins_of(curves, training.columns), further
+    def _categories(self, rows: Table | Stream, sample_weight: ArrayLike | None) -> Categories:
+        return Categories.of(rows, find_columns(self.categories, rows), sample_weight)
 
     @property
     def probabilities_(self) -> list[FloatArray]:
@@ -243,13 +180,3 @@ converged_, n_features_in_, feature_names_in_
 
     def _n_parameters(self) -> int:
         return n_parameters(self.prior_, len(self.number_columns_))
-
-
-def _columns(numbers: IntArray, categories: IntArray, values: list[FloatArray]) -> Learned:
-    """Return the fitted attributes that say which columns are of which kind."""
-    return {
-        "columns_": np.sort(np.concatenate([numbers, categories])),
-        "number_columns_": numbers,
-        "category_columns_": categories,
-        "categories_": values,
-    }

@@ -10,11 +10,19 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Prior
-from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, climb
+from absentia.densities.em.ascent import (
+    SINGULAR,
+    Ascent,
+    MixtureCoordinates,
+    Penalty,
+    climb,
+    heaviest_first,
+    search_number,
+)
 from absentia.densities.em.expectation import ExpectedMoments
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.gaussian import fit_gaussian, shrinkage_in_rows
-from absentia.densities.training_rows import SINGULAR, TrainingRows
+from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import require
 from absentia.tables import FloatArray, IntArray
 
@@ -120,9 +128,8 @@ class MixtureSearch:
             # Categories alone have one number with a fixed density.
             settings.shrinkage if len(training.columns) else 1.0,
             float(settings.reg_covar),
-            max_iter=settings.max_iter,
-            tol=settings.tol,
-            n_jobs=settings.n_jobs,
+            settings._steps,
+            settings.n_jobs,
         )
         self.covariance: FloatArray = whole.covariances[0]
         self.completed, self.weights, codes = training.completed(whole)
@@ -139,14 +146,13 @@ class MixtureSearch:
     def best_by_bic(self, max_components: int) -> tuple[FittedMixture, FloatArray]:
         """Try one component, two, ... until two consecutive additions bring no improvement."""
         fitted: list[FittedMixture] = []
-        best = 0
-        for k in range(1, min(max_components, self.n_rows) + 1):
+
+        def score(k: int) -> float:
             fitted.append(self.fit(k))
-            if fitted[-1].bic < fitted[best].bic:
-                best = k - 1
-            if k - 1 - best == 2:
-                break
-        return fitted[best], np.array([mixture.bic for mixture in fitted])
+            return -fitted[-1].bic
+
+        best, scores = search_number(range(1, min(max_components, self.n_rows) + 1), score)
+        return fitted[best], -scores
 
     def fit(self, k: int) -> FittedMixture:
         """Fit ``k`` components: a few steps from every start, then the best to the end."""
@@ -175,22 +181,14 @@ class MixtureSearch:
         free = n_parameters(prior, len(self.training.columns))
         bic = free * float(np.log(self.training.total_weight)) - 2 * log_likelihood
         if not isinstance(self.settings.init, Prior):
-            prior = _heaviest_first(prior)
+            prior = heaviest_first(prior)
         return FittedMixture(prior, ascent, bic)
 
     def _climb(
         self, penalty: Penalty, start: Prior | FloatArray, max_iter: int
     ) -> tuple[Prior, Ascent] | None:
-        tol, accelerate = self.settings.tol, self.settings.accelerate
-        return climb(
-            self.expectation,
-            penalty,
-            self.coordinates,
-            start,
-            max_iter=max_iter,
-            tol=tol,
-            accelerate=accelerate,
-        )
+        steps = self.settings._steps._replace(max_iter=max_iter)
+        return climb(self.expectation, penalty, self.coordinates, start, steps)
 
     def _penalty(self, k: int) -> Penalty:
         d = len(self.covariance)
@@ -205,7 +203,7 @@ class MixtureSearch:
             mean = independent * np.eye(d) + pooled * self.covariance
             target = mean / strength if strength > 0 else np.zeros((d, d))
         ridge = float(self.settings.reg_covar) * total / k
-        return Penalty(strength, _share_of_volume(k, d) * target, ridge, self.pseudocounts)
+        return Penalty(strength, share_of_volume(k, d) * target, ridge, self.pseudocounts)
 
     def _starts(self, k: int, penalty: Penalty) -> list[Prior]:
         if isinstance(self.settings.init, Prior):
@@ -252,7 +250,7 @@ class MixtureSearch:
         n, categories = len(self.completed), self.categories
         share = None if self.weights is None else self.weights / self.weights.sum()
         rows = self.rng.choice(n, k, replace=n < k, p=share)
-        covariance = _share_of_volume(k, len(self.covariance)) * self.covariance
+        covariance = share_of_volume(k, len(self.covariance)) * self.covariance
         probabilities: tuple[FloatArray, ...] = ()
         if categories is not None:
             pairs = zip(categories.of_rows(rows), categories.marginals, strict=True)
@@ -268,18 +266,6 @@ def n_parameters(prior: Prior, n_numbers: int | None = None) -> int:
     return k - 1 + k * d + k * d * (d + 1) // 2 + k * free_categories
 
 
-def _heaviest_first(prior: Prior) -> Prior:
-    """Put the components into an order that does not depend on the start."""
-    order = np.argsort(-prior.weights, kind="stable")
-    return replace(
-        prior,
-        weights=prior.weights[order],
-        means=prior.means[order],
-        covariances=prior.covariances[order],
-        probabilities=tuple(table[order] for table in prior.probabilities),
-    )
-
-
-def _share_of_volume(k: int, d: int) -> float:
+def share_of_volume(k: int, d: int) -> float:
     """Return the ratio of the covariance of one of k components to that of all rows."""
     return float(k ** (-2 / d))

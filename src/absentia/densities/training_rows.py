@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.beliefs import LowRankPrior, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.beliefs.limits import raise_too_far
-from absentia.beliefs.prior import FARTHEST, category_shares
+from absentia.beliefs.prior import FARTHEST
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
 from absentia.densities.em.limited_rows import LimitedExpectation, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, automatic_shrinkage
 from absentia.missingness import Patterns
 from absentia.parameters import require
-from absentia.tables import BoolArray, FloatArray, IntArray, Table
+from absentia.tables import BoolArray, FloatArray, IntArray, Learned, Table
+from absentia.tables.category_columns import CategoryColumns
 from absentia.tables.margins import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
@@ -31,37 +32,99 @@ from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 _ROWS_FOR_CURVES = 20_000
 
 
-def fit_margins(
-    rows: Table | Stream, margins: str | None, sample_weight: ArrayLike | None
-) -> Margins | None:
-    """Fit the curves of all columns; those of a stream always to the same rows at random."""
+@dataclass(frozen=True, eq=False)
+class Categories(CategoryColumns):
+    """Columns of categories of training rows, and how frequent their categories are.
+
+    ``chosen`` are the columns that were asked for, ``columns`` those of them that have a value.
+    """
+
+    shares: tuple[FloatArray, ...]
+    chosen: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, rows: Table | Stream, chosen: Sequence[int], sample_weight: ArrayLike | None
+    ) -> Categories:
+        """Count the categories of some columns, in one pass."""
+        if isinstance(rows, Stream):
+            counts = rows.map_sum(_CategoryCounts.of, chosen) if chosen else _CategoryCounts(())
+        else:
+            weights = row_weights(sample_weight, len(rows))
+            counts = _CategoryCounts.of(Chunk(rows.array, None, weights), chosen)
+        found = [(j, *counts.column(at)) for at, j in enumerate(chosen)]
+        known = [part for part in found if len(part[1])]
+        columns = np.array([j for j, _, _ in known], dtype=np.intp)
+        values, shares = [part[1] for part in known], tuple(part[2] for part in known)
+        return cls(columns, values, shares, tuple(chosen))
+
+    def attributes(self, numbers: IntArray) -> Learned:
+        """Return the fitted attributes that say which columns are of which kind."""
+        return {
+            "columns_": np.sort(np.concatenate([numbers, self.columns])),
+            "number_columns_": numbers,
+            "category_columns_": self.columns,
+            "categories_": self.values,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _CategoryCounts:
+    """Weights of the values of some columns; counts of two sets of rows can be added."""
+
+    counts: tuple[dict[float, float], ...]
+
+    @classmethod
+    def of(cls, chunk: Chunk, columns: Sequence[int]) -> _CategoryCounts:
+        """Count the observed values of a chunk; rows of weight zero do not count."""
+        X, weights = chunk.X, chunk.sample_weight
+        found = []
+        for j in columns:
+            seen = ~np.isnan(X[:, j])
+            if weights is not None:
+                seen &= weights > 0
+            values, which = np.unique(X[seen, j], return_inverse=True)
+            shares = np.bincount(which, None if weights is None else weights[seen], len(values))
+            found.append(dict(zip(values.tolist(), shares.tolist(), strict=True)))
+        return cls(tuple(found))
+
+    def __add__(self, other: _CategoryCounts) -> _CategoryCounts:
+        both = []
+        for ours, theirs in zip(self.counts, other.counts, strict=True):
+            both.append(ours | {v: ours.get(v, 0.0) + share for v, share in theirs.items()})
+        return _CategoryCounts(tuple(both))
+
+    def column(self, at: int) -> tuple[FloatArray, FloatArray]:
+        """Return the values of one of the columns, ascending, and how frequent they are."""
+        values = np.array(sorted(self.counts[at]), dtype=np.float64)
+        shares = np.array([self.counts[at][value] for value in values.tolist()])
+        return values, shares / shares.sum() if len(shares) else shares
+
+
+def scored_rows(
+    rows: Table | Stream,
+    margins: str | None,
+    sample_weight: ArrayLike | None,
+    words: Categories | None,
+) -> tuple[Table | Stream, float, Margins | None]:
+    """Return scores, the log-Jacobian of all rows, and the curves of all columns.
+
+    Without margins the rows as they are. Curves of a stream are fitted to always the same rows.
+    """
     if margins is None:
-        return None
+        return rows, 0.0, None
     if isinstance(rows, Stream):
         sample, weights = sample_rows(rows, _ROWS_FOR_CURVES, np.random.RandomState(0))
         table = Table(sample)
     else:
         table, weights = rows, row_weights(sample_weight, len(rows))
-    return Margins.auto(table, weights) if margins == "auto" else Margins.of(table, weights)
-
-
-def scored_rows(
-    rows: Table | Stream, margins: Margins | None, sample_weight: ArrayLike | None
-) -> tuple[Table | Stream, float]:
-    """Return scores, and the log-Jacobian of all rows; without margins the rows as they are."""
-    if margins is None:
-        return rows, 0.0
+    curves = Margins.auto(table, weights) if margins == "auto" else Margins.of(table, weights)
+    if words is not None:
+        curves = curves.leaving(words.chosen)
     if isinstance(rows, Stream):  # scores are made again at each pass
-        return _ScoredStream(rows, margins), float(rows.map_sum(_log_slopes, margins))
-    weights = row_weights(sample_weight, len(rows))
-    slopes = margins.log_slopes(rows.array)
-    total = float(slopes.sum() if weights is None else weights @ slopes)
-    return margins.forward_table(rows), total
-
-
-def margins_of(margins: Margins | None, columns: IntArray) -> Margins | None:
-    """Return the curves of the columns that a density describes, None where it has none."""
-    return None if margins is None or not len(columns) else margins.of_columns(columns)
+        return _ScoredStream(rows, curves), float(rows.map_sum(_log_slopes, curves)), curves
+    stretch = _log_slopes(Chunk(rows.array, None, weights), curves)
+    return curves.forward_table(rows), stretch, curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +190,11 @@ class TrainingRows:
         cls,
         rows: Table,
         sample_weight: ArrayLike | None = None,
-        codes: IntArray | None = None,
+        words: Categories | None = None,
         log_jacobian: float = 0.0,
     ) -> TrainingRows:
         """Check the weights of a table; warn of columns that are missing in every row.
 
-        ``codes`` are categories beside the numbers, their columns observed at least once;
         ``log_jacobian`` is that of the rows themselves.
         """
         # In one memory layout, so that a frame and an array of the same numbers sum alike.
@@ -142,8 +204,6 @@ class TrainingRows:
         middles = rows.interval_middles()
         placed = ~rows.mask if middles is None else ~rows.mask | ~np.isnan(middles)
         used: BoolArray = np.atleast_1d(placed.any(axis=1))
-        if codes is not None:
-            used = used | (codes >= 0).any(axis=1)
         limits = rows.limits_of(np.flatnonzero(placed.any(axis=0)))
         if limits is not None:
             used = used | (np.isfinite(limits[0]) | np.isfinite(limits[1])).any(axis=1)
@@ -153,15 +213,17 @@ class TrainingRows:
         kept: BoolArray = np.atleast_1d(placed[used].any(axis=0))
         names = rows.labels
         warn_of_lost_columns(kept, names)
+        if words is not None:
+            kept[list(words.chosen)] = False
         columns = np.flatnonzero(kept)
         patterns = Patterns.of(rows)
         if not used.all():
             table, patterns = table[used], patterns[used]
             weights = None if weights is None else weights[used]
-            codes = None if codes is None else codes[used]
+        codes = words.codes(table) if words is not None and words.values else None
+        marginals = () if words is None else words.shares
         if not kept.all():
             table = np.ascontiguousarray(table[:, columns])
-        marginals = () if codes is None else category_shares(codes, weights)
         if not len(columns):  # one number stands for none: zero, under a fixed N(0, 1)
             Z = np.zeros((len(table), 1))
             total = float(len(Z) if weights is None else weights.sum())
@@ -283,7 +345,7 @@ def warn_of_lost_columns(kept: BoolArray, names: list[str]) -> None:
             f"Left out of the density because they are missing in every training row: {shown}. "
             "Drop such columns, or see `columns_` for those that were kept.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -297,10 +359,3 @@ def warn_not_converged(estimator: BaseEstimator, n_steps: int, residual: float) 
         ConvergenceWarning,
         stacklevel=4,
     )
-
-
-SINGULAR = (
-    "The covariance of the rows is singular (a constant column, columns that determine each other, "
-    "or too few rows), and reg_covar and shrinkage are too small to regularise it. Use "
-    "reg_covar=1e-6 or shrinkage='auto'."
-)

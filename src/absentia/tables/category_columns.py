@@ -61,12 +61,6 @@ def find_columns(categories: Any, rows: Rows) -> list[int]:
     return sorted(found)
 
 
-def distinct_values(column: FloatArray) -> FloatArray:
-    """Return the different values of a column in their order, without missing ones."""
-    values: FloatArray = np.unique(column)
-    return values[~np.isnan(values)]
-
-
 def codes_of_values(columns: FloatArray, values: Sequence[FloatArray]) -> IntArray:
     """Return the place of each cell among the known values of its column (ascending), else -1."""
     codes = np.full(columns.shape, -1, dtype=np.intp)

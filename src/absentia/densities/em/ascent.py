@@ -11,10 +11,10 @@ next step is the same work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -40,6 +40,14 @@ _LONGEST_PAUSE = 8
 
 def _largest(parameters: FloatArray, change: FloatArray) -> float:
     return float(np.abs(change).max(initial=0.0))
+
+
+class Steps(NamedTuple):
+    """How many steps an ascent may take, how small the last must be, and whether to extrapolate."""
+
+    max_iter: int
+    tol: float
+    accelerate: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +274,7 @@ def climb(
     penalty: Any,
     coordinates: Any,
     start: P | FloatArray,
-    *,
-    max_iter: int,
-    tol: float,
-    accelerate: bool = True,
+    steps: Steps,
 ) -> tuple[P, Ascent] | None:
     """Run EM from a prior, or from where another ascent ended.
 
@@ -292,6 +297,40 @@ def climb(
         vector = start if isinstance(start, np.ndarray) else coordinates.pack(start)
     except np.linalg.LinAlgError:
         return None
-    size = coordinates.largest_change
-    ascent = ascend(step, vector, max_iter=max_iter, tol=tol, accelerate=accelerate, size=size)
+    ascent = ascend(step, vector, **steps._asdict(), size=coordinates.largest_change)
     return None if ascent is None else (coordinates.unpack(ascent.parameters), ascent)
+
+
+def climb_or_refuse(
+    expectation: Callable[[P], Any], penalty: Any, coordinates: Any, start: P, steps: Steps
+) -> tuple[P, Ascent]:
+    """Run EM as :func:`climb`; raise ValueError where the likelihood has no maximum."""
+    outcome = climb(expectation, penalty, coordinates, start, steps)
+    if outcome is None:
+        raise ValueError(SINGULAR)
+    return outcome
+
+
+SINGULAR = (
+    "The covariance of the rows is singular (a constant column, columns that determine each other, "
+    "or too few rows), and reg_covar and shrinkage are too small to regularise it. Use "
+    "reg_covar=1e-6 or shrinkage='auto'."
+)
+
+
+def heaviest_first(prior: P) -> P:
+    """Put the components into an order that does not depend on the start."""
+    order = np.argsort(-prior.weights, kind="stable")
+    parts = {name: getattr(prior, name) for name in prior._field_names()}
+    tables = tuple(table[order] for table in parts.pop("probabilities"))
+    return replace(prior, probabilities=tables, **{n: part[order] for n, part in parts.items()})
+
+
+def search_number(numbers: Iterable[int], score: Callable[[int], float]) -> tuple[int, FloatArray]:
+    """Score numbers in turn until two in a row are no better; return the place of the best."""
+    scores: list[float] = []
+    for number in numbers:
+        scores.append(score(number))
+        if len(scores) - 1 - int(np.argmax(scores)) == 2:
+            break
+    return int(np.argmax(scores)), np.array(scores)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,13 +17,23 @@ from absentia.engine.expected_moments import add_principal, moments_of_patterns
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.streams import add
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BATCH = 4096
 
 
+class RowSums:
+    """Base class of sums over rows; those of two sets of rows can be added."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sums over two sets of rows together."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return type(self)(*(add(mine, theirs) for mine, theirs in pairs))
+
+
 @dataclass(frozen=True, eq=False)
-class ExpectedMoments:
+class ExpectedMoments(RowSums):
     """The expected sufficient statistics of the rows, by component, about the old means.
 
     Weights of the rows (k,), weighted sums of the completed rows (k, d) and of their outer
@@ -35,16 +47,6 @@ class ExpectedMoments:
     firsts: FloatArray
     seconds: FloatArray
     counts: tuple[FloatArray, ...] = ()
-
-    def __add__(self, other: ExpectedMoments) -> ExpectedMoments:
-        """Return the statistics of two sets of rows together, taken about the same old means."""
-        return ExpectedMoments(
-            self.log_likelihood + other.log_likelihood,
-            self.totals + other.totals,
-            self.firsts + other.firsts,
-            self.seconds + other.seconds,
-            tuple(map(np.add, self.counts, other.counts)),
-        )
 
     def weighted_means(self) -> tuple[FloatArray, FloatArray]:
         """Return, by component, the shift of the mean and the covariance about the new mean.
@@ -112,11 +114,11 @@ class Expectation:
     def __call__(self, prior: Prior) -> ExpectedMoments:
         """Take expectations under a prior; LinAlgError where a covariance is nearly singular."""
         require_well_conditioned(prior)
-        parts = [_part_of_sums(self._summed, prior)] if len(self._summed.counts) else []
+        parts = [_moments_of_sums(self._summed, prior)] if len(self._summed.counts) else []
         # Starting threads takes about as long as the rows of one chunk.
         threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BATCH else 1
-        parts += map_on_threads(lambda batch: _part_of_batch(*batch, prior), self._batches, threads)
-        return _joined(parts, prior)
+        parts += map_on_threads(lambda batch: _moments_of(*batch, prior), self._batches, threads)
+        return reduce(operator.add, parts)
 
 
 def require_well_conditioned(prior: Prior) -> None:
@@ -125,66 +127,28 @@ def require_well_conditioned(prior: Prior) -> None:
         raise np.linalg.LinAlgError(SINGULAR)
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Contribution of some rows; ``dual`` where their vectors are ``w`` and not ``y``."""
-
-    log_likelihood: float
-    totals: FloatArray
-    firsts: FloatArray
-    seconds: FloatArray
-    dual: bool
-    counts: FloatArray | None = None
+def responsibilities(log_joint: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, float]:
+    """Return the weight of each row in each component, (n, k), and the log-likelihood."""
+    log_weights, log_likelihoods = log_normalised(log_joint)
+    shares = np.exp(log_weights)
+    if weights is None:
+        return shares, float(log_likelihoods.sum())
+    return shares * weights[:, None], float((log_likelihoods * weights).sum())
 
 
-def _joined(parts: list[_Part], prior: Prior) -> ExpectedMoments:
-    totals = np.zeros(prior.n_components)
-    firsts = np.zeros(prior.means.shape)
-    seconds = np.zeros(prior.covariances.shape)
-    duals = np.zeros(prior.covariances.shape)
-    dual_firsts = np.zeros(prior.means.shape)
-    log_likelihood = 0.0
-    for part in parts:
-        log_likelihood += part.log_likelihood
-        totals += part.totals
-        if part.dual:
-            dual_firsts += part.firsts
-            duals += part.seconds
-            # E[y y'] = S - S (P - w w') S: this is its first term, the rest waits in `duals`.
-            seconds += part.totals[:, None, None] * prior.covariances
-        else:
-            firsts += part.firsts
-            seconds += part.seconds
-    if any(part.dual for part in parts):
-        S = prior.covariances
-        firsts += np.einsum("cij,cj->ci", S, dual_firsts)
-        seconds -= S @ duals @ S
-    seconds = (seconds + seconds.transpose(0, 2, 1)) / 2
-    counted = [part.counts for part in parts if part.counts is not None]
-    counts: tuple[FloatArray, ...] = ()
-    if counted:
-        counts = split_categories(np.sum(counted, axis=0), prior.n_categories)
-    return ExpectedMoments(log_likelihood, totals, firsts, seconds, counts)
-
-
-def _part_of_batch(
+def _moments_of(
     batch: GroupedRows, X: FloatArray, weights: FloatArray | None, words: Any, prior: Prior
-) -> _Part:
+) -> ExpectedMoments:
     k, d = prior.means.shape
     givens = [RowsGiven.of(batch, X, prior, c) for c in range(k)]
     log_joint = np.column_stack([given.log_densities for given in givens])
     if np.isnan(log_joint).any():
         raise np.linalg.LinAlgError(SINGULAR)
     if k > 1:
-        with np.errstate(divide="ignore"):
-            log_joint += np.log(prior.weights)
+        log_joint += prior.log_weights
     if words is not None:
         log_joint += words @ prior.log_probabilities.T
-    log_weights, log_likelihoods = log_normalised(log_joint)
-    shares = np.exp(log_weights)
-    if weights is not None:
-        shares *= weights[:, None]
-        log_likelihoods = log_likelihoods * weights
+    shares, log_likelihood = responsibilities(log_joint, weights)
     even = k == 1 and weights is None
     firsts, seconds = np.empty((k, d)), np.empty((k, d, d))
     for c, given in enumerate(givens):
@@ -195,18 +159,20 @@ def _part_of_batch(
         spread = np.zeros((d, d))
         by_pattern = np.add.reduceat(share, batch.starts[:-1])
         add_principal(given.inverses, batch.members, batch.sizes, by_pattern, spread)
-        seconds[c] = products + spread if batch.members_are_missing else spread - products
-    return _Part(
-        float(log_likelihoods.sum()),
-        shares.sum(axis=0),
-        firsts,
-        seconds,
-        dual=not batch.members_are_missing,
-        counts=None if words is None else (words.T @ shares).T,
-    )
+        if batch.members_are_missing:
+            seconds[c] = products + spread
+        else:  # the vectors are w with y = S w, and E[y y'] = S - S (P - w w') S
+            S = prior.covariances[c]
+            firsts[c] = S @ firsts[c]
+            seconds[c] = share.sum() * S - S @ (spread - products) @ S
+    seconds = (seconds + seconds.transpose(0, 2, 1)) / 2
+    counts: tuple[FloatArray, ...] = ()
+    if words is not None:
+        counts = split_categories((words.T @ shares).T, prior.n_categories)
+    return ExpectedMoments(log_likelihood, shares.sum(axis=0), firsts, seconds, counts)
 
 
-def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part:
+def _moments_of_sums(summed: _SummedPatterns, prior: Prior) -> ExpectedMoments:
     d = prior.n_features
     S, G = prior.covariances[0], prior.precisions[0]
     first, second, spread = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
@@ -233,7 +199,8 @@ def _part_of_sums(summed: _SummedPatterns, prior: Prior) -> _Part:
         + float(np.einsum("ij,ij->", G, second))
     )
     total = np.array([summed.counts.sum()])
-    return _Part(log_likelihood, total, first[None], (second + spread)[None], dual=False)
+    second += spread
+    return ExpectedMoments(log_likelihood, total, first[None], (second + second.T)[None] / 2)
 
 
 def _sum_patterns(

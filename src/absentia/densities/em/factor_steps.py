@@ -9,13 +9,12 @@ Wu, 1998), which the likelihood does not fall by either, and which saves most of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning import log_normalised
 from absentia.beliefs.low_rank_prior import (
     FactorKnowledge,
     FactorRows,
@@ -23,13 +22,14 @@ from absentia.beliefs.low_rank_prior import (
     unpacked,
 )
 from absentia.densities.em.ascent import RELATIVE
+from absentia.densities.em.expectation import RowSums, responsibilities
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class FactorMoments:
+class FactorMoments(RowSums):
     """Expected sums over the rows, by component; rows count from the old means.
 
     Over all rows: weights (k,), factors (k, q) and their packed products. Over the rows that have
@@ -54,11 +54,6 @@ class FactorMoments:
         t = q * (q + 1) // 2
         shapes = ((k,), (k, q), (k, t), (k, d), (k, d), (k, d), (k, d, q), (k, d, t), (k, d, q))
         return cls(0.0, *map(np.zeros, shapes))
-
-    def __add__(self, other: FactorMoments) -> FactorMoments:
-        """Return the moments of two sets of rows together."""
-        mine, theirs = vars(self), vars(other)
-        return FactorMoments(**{name: mine[name] + theirs[name] for name in mine})
 
 
 class FactorExpectation:
@@ -103,13 +98,8 @@ def _moments(
     ]
     log_joint = np.column_stack([given.log_densities for given in givens])
     if k > 1:
-        with np.errstate(divide="ignore"):
-            log_joint += np.log(prior.weights)
-    log_weights, log_likelihoods = log_normalised(log_joint)
-    shares = np.exp(log_weights)
-    if weights is not None:
-        shares *= weights[:, None]
-        log_likelihoods = log_likelihoods * weights
+        log_joint += prior.log_weights
+    shares, log_likelihood = responsibilities(log_joint, weights)
     starts = np.searchsorted(pattern_of_row, np.arange(len(masks)))
     seen = (~masks).T.astype(np.float64)
     out = FactorMoments.zeros(k, d, prior.n_factors)
@@ -131,7 +121,7 @@ def _moments(
         out.seen_scores[c] = seen @ sums
         out.seen_products[c] = seen @ products
         out.crossed[c] = weighted.T @ z
-    return FactorMoments(**(vars(out) | {"log_likelihood": float(log_likelihoods.sum())}))
+    return replace(out, log_likelihood=log_likelihood)
 
 
 @dataclass(frozen=True, eq=False)

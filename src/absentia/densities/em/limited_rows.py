@@ -9,11 +9,15 @@ from operator import add
 import numpy as np
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.conditioning import condition, log_normalised
+from absentia.beliefs.conditioning import condition
 from absentia.beliefs.limits import truncated_to
 from absentia.beliefs.prior import indicators, split_categories
 from absentia.beliefs.truncated_normal import truncated_moments
-from absentia.densities.em.expectation import ExpectedMoments, require_well_conditioned
+from absentia.densities.em.expectation import (
+    ExpectedMoments,
+    require_well_conditioned,
+    responsibilities,
+)
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
@@ -69,11 +73,8 @@ class LimitedExpectation:
         log_masses, means, narrowed = truncated_to(
             beliefs.means[rows], spread, self.limits[0][rows], self.limits[1][rows]
         )
-        log_weights, log_likelihoods = log_normalised(log_joint[rows] + log_masses)
-        shares = np.exp(log_weights)
-        if self.weights is not None:
-            shares *= self.weights[rows, None]
-            log_likelihoods = log_likelihoods * self.weights[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        shares, log_likelihood = responsibilities(log_joint[rows] + log_masses, weights)
         offsets = means - prior.means
         firsts = np.einsum("nk,nkd->kd", shares, offsets)
         by_component = offsets.transpose(1, 2, 0)
@@ -83,6 +84,4 @@ class LimitedExpectation:
         if self.codes is not None:
             words = indicators(self.codes[rows], self.n_categories)
             counts = split_categories((words.T @ shares).T, self.n_categories)
-        return ExpectedMoments(
-            float(log_likelihoods.sum()), shares.sum(axis=0), firsts, seconds, counts
-        )
+        return ExpectedMoments(log_likelihood, shares.sum(axis=0), firsts, seconds, counts)

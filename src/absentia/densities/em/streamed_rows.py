@@ -7,7 +7,7 @@ pass over the chunks, and no chunk is kept in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,12 @@ from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
 from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
+    Categories,
     nothing_to_learn_from,
     warn_of_lost_columns,
 )
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.category_columns import CategoryColumns
 from absentia.tables.rows import check_largest_weight
 from absentia.tables.streams import Chunk, Stream, sample_rows
 
@@ -48,30 +48,23 @@ class StreamedRows:
     scaling: Scaling
     log_jacobian: float
     total_weight: float
-    words: CategoryColumns | None = None
-    marginals: tuple[FloatArray, ...] = ()
+    words: Categories | None = None
 
     @classmethod
     def of(
-        cls,
-        chunks: Stream,
-        words: CategoryColumns | None = None,
-        marginals: tuple[FloatArray, ...] = (),
-        not_numbers: Sequence[int] = (),
-        log_jacobian: float = 0.0,
+        cls, chunks: Stream, words: Categories | None = None, log_jacobian: float = 0.0
     ) -> StreamedRows:
         """Measure the columns in one pass; warn of those that are missing in every row.
 
-        ``words`` are columns of categories, with how frequent these are in ``marginals``;
-        ``not_numbers`` are these and columns of categories that no row has; ``log_jacobian`` is
-        that of the rows themselves.
+        ``log_jacobian`` is that of the rows themselves.
         """
         moments: _ColumnMoments = chunks.map_sum(_ColumnMoments.of)
         require(moments.total_weight > 0, nothing_to_learn_from(moments.weighted))
         kept = moments.totals > 0
         names = chunks.labels
         warn_of_lost_columns(kept, names)
-        kept[list(not_numbers)] = False
+        if words is not None:
+            kept[list(words.chosen)] = False
         columns = np.flatnonzero(kept)
         total = moments.total_weight
         if not len(columns):
@@ -80,7 +73,13 @@ class StreamedRows:
             scaling = moments.scaling(columns)
             scaling.check_units([names[j] for j in columns])
             log_jacobian -= float(moments.totals[columns] @ np.log(scaling.scales))
-        return cls(chunks, columns, scaling, log_jacobian, total, words, marginals)
+        used = words if words is not None and words.values else None
+        return cls(chunks, columns, scaling, log_jacobian, total, used)
+
+    @property
+    def marginals(self) -> tuple[FloatArray, ...]:
+        """How frequent the categories of each column are."""
+        return () if self.words is None else self.words.shares
 
     @property
     def n_columns(self) -> int:
@@ -167,7 +166,7 @@ def _moments_of_chunk(
     columns: IntArray,
     scaling: Scaling,
     prior: Prior,
-    words: CategoryColumns | None,
+    words: Categories | None,
     sum_patterns: bool,
     n_jobs: int | None,
 ) -> ExpectedMoments:
@@ -196,37 +195,6 @@ def _factor_moments_of_chunk(
     if not len(Z):
         return FactorMoments.zeros(prior.n_components, prior.n_features, prior.n_factors)
     return FactorExpectation(Z, weights)(prior)
-
-
-@dataclass(frozen=True, eq=False)
-class CategoryCounts:
-    """Weights of the values of some columns; counts of two sets of rows can be added."""
-
-    counts: tuple[dict[float, float], ...]
-
-    @classmethod
-    def of(cls, chunk: Chunk, columns: Sequence[int]) -> CategoryCounts:
-        """Count the observed values of a chunk; rows of weight zero do not count."""
-        X, weights, _ = _used_rows(chunk)
-        found = []
-        for j in columns:
-            seen = ~np.isnan(X[:, j])
-            values, which = np.unique(X[seen, j], return_inverse=True)
-            shares = np.bincount(which, None if weights is None else weights[seen], len(values))
-            found.append(dict(zip(values.tolist(), shares.tolist(), strict=True)))
-        return cls(tuple(found))
-
-    def __add__(self, other: CategoryCounts) -> CategoryCounts:
-        both = []
-        for ours, theirs in zip(self.counts, other.counts, strict=True):
-            both.append(ours | {v: ours.get(v, 0.0) + share for v, share in theirs.items()})
-        return CategoryCounts(tuple(both))
-
-    def column(self, at: int) -> tuple[FloatArray, FloatArray]:
-        """Return the values of one of the columns, ascending, and how frequent they are."""
-        values = np.array(sorted(self.counts[at]), dtype=np.float64)
-        shares = np.array([self.counts[at][value] for value in values.tolist()])
-        return values, shares / shares.sum() if len(shares) else shares
 
 
 @dataclass(frozen=True, eq=False)
