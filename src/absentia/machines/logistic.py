@@ -145,7 +145,7 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         return [
             [
                 {"classes_": classes, "dual_coef_": coefficients, "intercept_": intercept}
-                for coefficients, intercept, _ in zip(*model, strict=True)
+                for coefficients, intercept in zip(*model, strict=True)
             ]
             for model in models
         ]

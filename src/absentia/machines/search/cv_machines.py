@@ -166,8 +166,8 @@ class LogisticRegressionCV(GramSearch, LogisticSolver):
 
     As :class:`SVCCV`: a grid search over :class:`LogisticRegression` with one density and one Gram
     matrix per gamma. The fit to all rows with each ``C`` gives those without each fold in closed
-    form, to be corrected by a few cheap Newton steps (folds for which these fail are fitted anew):
-    the log-odds of held-out rows are those of refits to about 3e-4. The score is the log loss by
+    form, corrected by Newton steps: the log-odds of held-out rows are those of refits to about
+    5e-4. The score is the log loss by
     default, because settings of the same accuracy can be far too underconfident. For accuracy give
     ``scoring=None``.
 
