@@ -121,15 +121,11 @@ class Kernel(EqualByParameters, ABC):
         -------
         ndarray of shape (n, m), or (n, n)
         """
-        check_compared(P, Q)
-        self._check_categories(P)
-        return self._resolved_for(P, Q)._gram(P, Q, n_jobs)
+        return self._checked(P, Q)._gram(P, Q, n_jobs)
 
     def diag(self, P: Beliefs) -> FloatArray:
         """Return the diagonal of ``kernel(P)`` without the rest of it, shape (n,)."""
-        _check_beliefs(P, "P")
-        self._check_categories(P)
-        return self._resolved_for(P, None)._diag(P)
+        return self._checked(P)._diag(P)
 
     def gradient(
         self,
@@ -161,15 +157,14 @@ class Kernel(EqualByParameters, ABC):
         >>> ExpectedRBF(gamma=[0.5, 0.1]).gradient(P, weights)["gamma"].round(3)
         array([-0.153, -0.157])
         """
-        _check_beliefs(P, "P")
-        self._check_categories(P)
+        resolved = self._checked(P)
         W: FloatArray = np.asarray(weights, dtype=np.float64)
         if W.shape != (len(P), len(P)):
             raise ValueError(
                 f"weights must have shape {(len(P), len(P))}, one number per entry of kernel(P), "
                 f"found {W.shape}."
             )
-        return self._resolved_for(P, None)._gradient(P, W, K, n_jobs)
+        return resolved._gradient(P, W, K, n_jobs)
 
     @property
     def has_gradient(self) -> bool:
@@ -185,14 +180,16 @@ class Kernel(EqualByParameters, ABC):
             "GenRBF, MaskKernel and their sums, products and multiples."
         )
 
-    def _check_categories(self, P: Beliefs) -> None:
-        """Refuse beliefs with categories that the kernel would not look at."""
+    def _checked(self, P: Beliefs, Q: Beliefs | None = None) -> Kernel:
+        """Return the resolved kernel; refuse beliefs that it cannot compare."""
+        _check_compared(P, Q)
         if P.codes is not None and not self.takes_categories:
             raise ValueError(
                 f"{self!r} compares numbers only, but these beliefs have columns of categories. "
                 "Use GenRBF or ExpectedRBF, multiply it by CategoryKernel(), or make indicator "
                 "columns of the categories (TableEncoder, or density='gaussian' in a machine)."
             )
+        return self._resolved_for(P, Q)
 
     @abstractmethod
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
@@ -240,29 +237,39 @@ class Kernel(EqualByParameters, ABC):
         return Scaled(check_factor(other), self) if isinstance(other, Real) else NotImplemented
 
 
+class _Composed(Kernel):
+    """Base class of kernels that are made of others and have the properties of their parts."""
+
+    _parts: ClassVar[tuple[str, ...]]
+
+    def _all_parts(self, name: str) -> bool:
+        return all(getattr(getattr(self, part), name) for part in self._parts)
+
+    @property
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Whether any part compares columns of categories."""
+        return any(getattr(self, part).takes_categories for part in self._parts)
+
+    @property
+    def positive_definite(self) -> bool:
+        """Sums and multiples of positive definite kernels are, and products by Schur's theorem."""
+        return self._all_parts("positive_definite")
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether all parts have one in closed form."""
+        return self._all_parts("has_gradient")
+
+
 @declared
-class _OfTwo(Kernel):
+class _OfTwo(_Composed):
     """A sum or a product of two kernels."""
 
     left: Kernel = field(kw_only=False)
     right: Kernel = field(kw_only=False)
 
+    _parts = ("left", "right")
     _combine: ClassVar[np.ufunc]
-
-    @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
-        """Whether either of the two compares columns of categories."""
-        return self.left.takes_categories or self.right.takes_categories
-
-    @property
-    def positive_definite(self) -> bool:
-        """Sums of positive definite kernels are, and products by Schur's theorem."""
-        return self.left.positive_definite and self.right.positive_definite
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether both have one in closed form."""
-        return self.left.has_gradient and self.right.has_gradient
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return the sum or product of the resolved kernels."""
@@ -316,21 +323,13 @@ class Product(_OfTwo):
 
 
 @declared
-class Scaled(Kernel):
+class Scaled(_Composed):
     """A non-negative multiple of a kernel."""
 
     factor: float = field(kw_only=False)
     kernel: Kernel = field(kw_only=False)
 
-    @property
-    def takes_categories(self) -> bool:  # type: ignore[override]
-        """Whether the kernel compares columns of categories."""
-        return self.kernel.takes_categories
-
-    @property
-    def positive_definite(self) -> bool:
-        """A non-negative multiple of a positive definite kernel is one."""
-        return self.kernel.positive_definite
+    _parts = ("kernel",)
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         K = self.kernel._gram(P, Q, n_jobs)
@@ -339,11 +338,6 @@ class Scaled(Kernel):
 
     def _diag(self, P: Beliefs) -> FloatArray:
         return self.factor * self.kernel._diag(P)
-
-    @property
-    def has_gradient(self) -> bool:
-        """Whether the kernel has one in closed form."""
-        return self.kernel.has_gradient
 
     def _gradient(
         self, P: Beliefs, weights: FloatArray, K: FloatArray | None, n_jobs: int | None
@@ -383,7 +377,7 @@ def with_params(kernel: _Kernel, **params: object) -> _Kernel:
     return copy
 
 
-def check_compared(P: Beliefs, Q: Beliefs | None) -> None:
+def _check_compared(P: Beliefs, Q: Beliefs | None) -> None:
     """Raise unless ``P``, and ``Q`` where there is one, are beliefs about the same columns."""
     _check_beliefs(P, "P")
     if Q is None:

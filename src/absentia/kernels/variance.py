@@ -9,7 +9,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import bounded_slices
-from absentia.kernels.base import DIAGONAL, Diagonal, Kernel, check_compared, with_params
+from absentia.kernels.base import DIAGONAL, Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
     inner_product_variance,
@@ -78,10 +78,7 @@ def kernel_variance(
            [0.5, 8.5, 0. ],
            [0. , 0. , 0. ]])
     """
-    check_compared(P, Q)
-    P.require_numbers("kernel_variance")
-    resolved = _supported(kernel)._resolved_for(P, Q)
-    DIAGONAL.check("diagonal", diagonal)
+    resolved = _resolved(kernel, P, Q, diagonal)
     if isinstance(resolved, ExpectedLinear):
         V = _linear(P, Q, resolved.centre, n_jobs)
     else:
@@ -113,13 +110,13 @@ def kernel_variance_diag(kernel: Kernel, P: Beliefs, *, diagonal: Diagonal = "sa
     >>> kernel_variance_diag(ExpectedLinear(), P, diagonal="independent")
     array([0.  , 4.25, 0.  ])
     """
-    check_compared(P, None)
-    P.require_numbers("kernel_variance_diag")
-    resolved = _supported(kernel)._resolved_for(P, None)
-    DIAGONAL.check("diagonal", diagonal)
+    resolved = _resolved(kernel, P, None, diagonal)
     if isinstance(resolved, ExpectedLinear):
-        linear = _linear_same if diagonal == "same" else _linear_independent
-        return linear(P, resolved.centre)
+        centre: Any = resolved.centre
+        if diagonal == "same":
+            return _linear_same(P, centre)
+        x = BeliefMoments(P, columns=uncertain_columns(P), centre=centre)
+        return paired_inner_product_variance(x, x)
     if diagonal == "same":
         return np.zeros(len(P))
     apart = with_params(resolved, diagonal="independent")
@@ -154,7 +151,8 @@ def _root(kernel: ExpectedRBF, P: Beliefs) -> FloatArray:
     return np.sqrt(2 * np.asarray(kernel.gamma, dtype=np.float64)) * root
 
 
-def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:
+def _resolved(kernel: Kernel, P: Beliefs, Q: Beliefs | None, diagonal: Diagonal) -> Any:
+    """Return an expected linear or RBF kernel with its parameters resolved; refuse any other."""
     if isinstance(kernel, ExpectedRBF) and not kernel.scaled:
         raise ValueError(
             f"{kernel!r} is not the mean of a kernel of random rows, so it has no variance; use "
@@ -165,7 +163,10 @@ def _supported(kernel: Kernel) -> ExpectedLinear | ExpectedRBF:
             "The variance of a kernel is known for ExpectedLinear and ExpectedRBF, found "
             f"{kernel!r}."
         )
-    return kernel
+    DIAGONAL.check("diagonal", diagonal)
+    resolved = kernel._checked(P, Q)
+    P.require_numbers("kernel_variance")
+    return resolved
 
 
 def _linear(P: Beliefs, Q: Beliefs | None, centre: Any, n_jobs: int | None) -> FloatArray:
@@ -180,11 +181,6 @@ def _linear(P: Beliefs, Q: Beliefs | None, centre: Any, n_jobs: int | None) -> F
         tile_rows=x.tile_rows,
         n_jobs=n_jobs,
     )
-
-
-def _linear_independent(P: Beliefs, centre: Any) -> FloatArray:
-    x = BeliefMoments(P, columns=uncertain_columns(P), centre=centre)
-    return paired_inner_product_variance(x, x)
 
 
 def _linear_same(P: Beliefs, centre: Any) -> FloatArray:

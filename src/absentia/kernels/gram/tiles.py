@@ -13,7 +13,7 @@ import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import bounded_slices, n_threads, run_single_threaded_blas
-from absentia.kernels.base import Kernel, check_compared
+from absentia.kernels.base import Kernel
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray, IntArray
 
@@ -80,9 +80,7 @@ def gram_blocks(
     COUNT.check("block_rows", block_rows)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a Kernel such as GenRBF(), found {kernel!r}.")
-    check_compared(P, Q)
-    resolved = kernel._resolved_for(P, Q)
-    return _stream(resolved, P, Q, int(block_rows), n_jobs)
+    return _stream(kernel._checked(P, Q), P, Q, int(block_rows), n_jobs)
 
 
 def _stream(
