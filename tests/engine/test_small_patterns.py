@@ -5,7 +5,7 @@ import pytest
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition, group_rows
-from absentia.engine.expected_moments import add_principal, centre_rows
+from absentia.engine.expected_moments import add_principal
 from absentia.engine.principal import (
     conditional_covariances,
     invert_principal,
@@ -41,8 +41,7 @@ def test_steps_on_the_rows_of_patterns(rate):
         shape = block.members, block.sizes, block.starts
         results = []
         for road in ("compiled", "plain"):
-            centred, solved = np.empty(X.shape), np.zeros(X.shape)
-            getattr(centre_rows, road)(X, mean, *shape, block.members_are_missing, centred)
+            centred, solved = np.nan_to_num(X - mean), np.zeros(X.shape)
             n_patterns, most = block.members.shape
             inverses = np.full((n_patterns, most, most), np.nan)
             log_determinants, quadratics = np.empty(n_patterns), np.empty(len(X))
@@ -51,7 +50,7 @@ def test_steps_on_the_rows_of_patterns(rate):
             getattr(multiply_principal, road)(inverses, *shape, centred, solved, quadratics)
             weights = np.arange(1.0, n_patterns + 1)
             getattr(add_principal, road)(inverses, *shape[:2], weights, total)
-            results.append((centred, solved, quadratics, log_determinants, total))
+            results.append((solved, quadratics, log_determinants, total))
         for ours, twins in zip(*results, strict=True):
             np.testing.assert_allclose(twins, ours, rtol=1e-10, atol=1e-12)
 

@@ -13,7 +13,6 @@ from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.covariances import ConditionalCovariances
 from absentia.beliefs.low_rank_prior import factor_joint
 from absentia.beliefs.prior import FARTHEST, Prior, category_log_likelihoods, check_codes
-from absentia.engine.expected_moments import centre_rows
 from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
 from absentia.engine.threads import computed_once, one_blas_thread
 from absentia.missingness import Patterns
@@ -141,9 +140,8 @@ class RowsGiven:
         :attr:`Prior.inflation`), times their own size where that is more than one.
         """
         n, d = X.shape
-        vectors = np.empty((n, d))
-        shape = batch.members, batch.sizes, batch.starts
-        centre_rows(X, prior.means[component], *shape, batch.members_are_missing, vectors)
+        vectors = X - prior.means[component]
+        vectors[np.isnan(vectors)] = 0.0
         if batch.members_are_missing:
             G = prior.precisions[component]
             # The minus makes the solutions the completed values: y[L] = -inv(G[L,L]) (G y)[L].

@@ -9,34 +9,6 @@ from absentia.engine.compiling import Booleans, Floats, Integers, compiled, disp
 from absentia.engine.principal import REORDER, factor_principal, invert_from_root, split_columns
 
 
-@dispatched(small_patterns.centre_rows, work=lambda X, *others: X.size)
-@compiled()
-def centre_rows(
-    X: Floats,
-    mean: Floats,
-    members: Integers,
-    sizes: Integers,
-    starts: Integers,
-    members_are_missing: bool,
-    out: Floats,
-) -> None:
-    """Write ``X - mean`` into ``out``, with zeros where a value is missing."""
-    d = X.shape[1]
-    for p in range(len(sizes)):
-        for r in range(starts[p], starts[p + 1]):
-            if members_are_missing:
-                for j in range(d):
-                    out[r, j] = X[r, j] - mean[j]
-                for i in range(sizes[p]):
-                    out[r, members[p, i]] = 0.0
-            else:
-                for j in range(d):
-                    out[r, j] = 0.0
-                for i in range(sizes[p]):
-                    j = members[p, i]
-                    out[r, j] = X[r, j] - mean[j]
-
-
 @dispatched(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
 @compiled()
 def add_principal(

@@ -12,27 +12,6 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from absentia.engine.compiling import Booleans, Floats, Integers
 
 
-def centre_rows(
-    X: Floats,
-    mean: Floats,
-    members: Integers,
-    sizes: Integers,
-    starts: Integers,
-    members_are_missing: bool,
-    out: Floats,
-) -> None:
-    """Write ``X - mean`` into ``out``, with zeros where a value is missing."""
-    listed = np.zeros((len(sizes), X.shape[1]), dtype=bool)
-    if len(sizes) == 1:
-        listed[0, members[0, : sizes[0]]] = True
-        out[:] = np.where(listed == members_are_missing, 0.0, X - mean)
-        return
-    patterns, places = np.nonzero(_counted(members, sizes))
-    listed[patterns, members[patterns, places]] = True
-    missing = listed if members_are_missing else ~listed
-    out[:] = np.where(np.repeat(missing, np.diff(starts), axis=0), 0.0, X - mean)
-
-
 def invert_principal(
     A: Floats, members: Integers, sizes: Integers, inverses: Floats, log_determinants: Floats
 ) -> None:

@@ -109,7 +109,7 @@ class Expectation:
             rows = rest[batch.rows]
             row_weights = None if weights is None else weights[rows]
             words = None if codes is None else indicators(codes[rows], n_categories)
-            self._batches.append((batch, np.nan_to_num(X[rows]), row_weights, words))
+            self._batches.append((batch, X[rows], row_weights, words))
 
     def __call__(self, prior: Prior) -> ExpectedMoments:
         """Take expectations under a prior; LinAlgError where a covariance is nearly singular."""
