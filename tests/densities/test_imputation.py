@@ -13,6 +13,7 @@ from absentia import (
     Chunks,
     DensityImputer,
     GaussianDensity,
+    LowRankDensity,
     MixtureDensity,
     bounded,
     load,
@@ -90,6 +91,19 @@ def test_indicators_and_back_again():
     assert (back.isna() == frame.isna()).all().all()
     with pytest.raises(ValueError, match="add_indicator=True"):
         DensityImputer().fit(X).inverse_transform(X)
+    frame = pl.from_pandas(frame)
+    coded = frame.with_columns(frame[frame.columns[0]].fill_null(-9))
+    imputer = DensityImputer(add_indicator=True, missing_values=-9).fit(coded)
+    back = imputer.inverse_transform(imputer.transform(coded))
+    assert back.null_count().equals(frame.null_count())
+
+
+def test_a_matrix_of_low_rank_is_recovered():
+    rng = np.random.default_rng(0)
+    X = rng.random((50, 1)) @ rng.random((1, 50))
+    missing = np.where(rng.random(X.shape) < 0.5, np.nan, X)
+    filled = DensityImputer(LowRankDensity(1)).fit_transform(missing)
+    np.testing.assert_allclose(filled, X, atol=1e-4)
 
 
 def test_polars_and_set_output():

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
@@ -17,13 +18,12 @@ from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import (
     COUNT,
     FLAG,
-    IntVector,
     RandomState,
     check_parameters,
     declared,
     words,
 )
-from absentia.tables import BoolArray, FloatArray, Table, TableLike, plan_of, table_as
+from absentia.tables import FloatArray, Table, TableLike, plan_of, table_as
 from absentia.tables.reading import is_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
@@ -59,8 +59,8 @@ class DensityImputer(TransformerMixin, TakesMissing):
     Attributes
     ----------
     density_ : density
-    indicated_ : ndarray of int
-        The columns that were incomplete in training.
+    indicator_ : sklearn.impute.MissingIndicator or None
+        The columns that were incomplete in training, with ``add_indicator=True``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the table had names
 
@@ -83,7 +83,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
     }
 
     density_: BaseEstimator = field(init=False)
-    indicated_: IntVector = field(init=False)
+    indicator_: MissingIndicator | None = field(init=False)
     n_features_in_: int = field(init=False)
 
     density: DensityLike = field(default="gaussian", kw_only=False)
@@ -117,13 +117,15 @@ class DensityImputer(TransformerMixin, TakesMissing):
         plan, names = plan_of(density), getattr(density, "feature_names_in_", None)
         if plan is not None:
             names = np.array([name for name, _, _ in plan.groups()], dtype=object)
-        nothing, streamed = np.empty(0, dtype=np.intp), isinstance(rows, Stream)
+        indicator = None
+        if self.add_indicator and not isinstance(rows, Stream):
+            indicator = MissingIndicator(error_on_new=False).fit(_holes(density, rows))
         self.__dict__.pop("feature_names_in_", None)
         self.density_ = density
         self.n_features_in_ = density.n_features_in_ if names is None else len(names)
         if names is not None:
             self.feature_names_in_ = names
-        self.indicated_ = nothing if streamed else np.flatnonzero(self._missing(rows).any(axis=0))
+        self.indicator_ = indicator
         return self
 
     def transform(self, X: TableLike) -> Any:
@@ -157,9 +159,13 @@ class DensityImputer(TransformerMixin, TakesMissing):
             places = everything if self.keep_empty_features else density.columns_
             names = getattr(self, "feature_names_in_", None)
             filled = table_as(X, values, places, None if names is None else list(names[places]))
+            if isinstance(X, np.ndarray) and X.dtype.kind == "f":
+                filled = filled.astype(X.dtype)
         else:
             filled = density._in_units([values], X)[0]
-        return self._with_indicators(filled, rows) if self.add_indicator else filled
+        if self.indicator_ is None:
+            return filled
+        return self._with_indicators(filled, rows, self.indicator_)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows with missing values where their indicators say so.
@@ -174,29 +180,26 @@ class DensityImputer(TransformerMixin, TakesMissing):
         table of shape (n_samples, n_features) of the kind of ``X``
         """
         check_is_fitted(self)
-        if not self.add_indicator:
+        if self.indicator_ is None:
             raise ValueError(
-                "inverse_transform needs the indicators of missing values: fit the imputer with "
-                "add_indicator=True."
+                "inverse_transform needs the indicators of missing values. Fit the imputer with "
+                f"add_indicator=True. Got 'add_indicator={self.add_indicator}'."
             )
-        indicated = self.indicated_
+        names = self._names()
         if is_frame(X):
-            names = list(X.columns)[: len(X.columns) - len(indicated)]
-            out = X[names].copy()
-            for name in self._names()[indicated]:
+            out = X[list(X.columns)[: X.shape[1] - len(self.indicator_.features_)]]
+            for name in names[self.indicator_.features_]:
                 missing = np.asarray(X[f"missingindicator_{name}"], dtype=bool)
-                out.loc[missing, name] = None
+                if hasattr(out, "with_columns"):
+                    out = out.with_columns(out[name].scatter(np.flatnonzero(missing), None))
+                else:
+                    out = out.assign(**{name: out[name].mask(missing)})
             return out
-        array = np.asarray(X, dtype=np.float64)
-        n_columns = array.shape[1] - len(indicated)
-        out = array[:, :n_columns].copy()
-        kept = (
-            np.arange(self.n_features_in_) if self.keep_empty_features else self.density_.columns_
-        )
-        for at, j in enumerate(indicated):
-            if j in kept:
-                missing = array[:, n_columns + at] != 0
-                out[missing, np.flatnonzero(kept == j)[0]] = np.nan
+        array = np.asarray(X)
+        out, indicators = np.split(array, [array.shape[1] - len(self.indicator_.features_)], axis=1)
+        kept = names if self.keep_empty_features else names[self.density_.columns_]
+        for name, missing in zip(names[self.indicator_.features_], indicators.T, strict=True):
+            out = np.where((kept == name) & (missing[:, None] != 0), self.missing_values, out)
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
@@ -216,10 +219,9 @@ class DensityImputer(TransformerMixin, TakesMissing):
         kept = names
         if plan_of(self.density_) is None and not self.keep_empty_features:
             kept = names[self.density_.columns_]
-        if not self.add_indicator:
+        if self.indicator_ is None:
             return kept
-        added = [f"missingindicator_{name}" for name in names[self.indicated_]]
-        return np.concatenate([kept, np.array(added, dtype=object)])
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
     def _names(self) -> np.ndarray:
         return _check_feature_names_in(self)
@@ -229,20 +231,12 @@ class DensityImputer(TransformerMixin, TakesMissing):
         value = self.missing_values
         if value is None or value != value:
             return X
+        if hasattr(X, "with_columns"):
+            return X.with_columns([X[name].replace(value, None) for name in X.columns])
         if is_frame(X):
             return X.replace(value, None)
         array = np.asarray(X)
         return np.where(array == value, np.nan, array.astype(np.float64))
-
-    def _missing(self, rows: Table) -> BoolArray:
-        """Return which of the user's cells are missing, (n_samples, n_features_in_)."""
-        plan = plan_of(self.density_)
-        if plan is None:
-            return rows.mask
-        missing = np.zeros((len(rows), len(plan.groups())), dtype=bool)
-        for at, (_, places, _) in enumerate(plan.groups()):
-            missing[:, at] = rows.mask[:, list(places)].any(axis=1)
-        return missing
 
     def _filled(self, rows: Table) -> FloatArray:
         """Return completed rows in the columns of the density."""
@@ -273,18 +267,25 @@ class DensityImputer(TransformerMixin, TakesMissing):
         out[:, self.density_.columns_] = values
         return out
 
-    def _with_indicators(self, filled: Any, rows: Table) -> Any:
-        missing = self._missing(rows)[:, self.indicated_].astype(np.float64)
+    def _with_indicators(self, filled: Any, rows: Table, indicator: MissingIndicator) -> Any:
+        missing = indicator.transform(_holes(self.density_, rows)).astype(np.float64)
         if not is_frame(filled):
-            return np.hstack([filled, missing])
-        names = [f"missingindicator_{name}" for name in self._names()[self.indicated_]]
-        out = filled.copy() if hasattr(filled, "copy") else filled.clone()
-        for at, name in enumerate(names):
-            if hasattr(out, "with_columns"):
-                out = out.with_columns(type(out)({name: missing[:, at]})[name])
-            else:
-                out[name] = missing[:, at]
-        return out
+            return np.hstack([filled, missing.astype(filled.dtype)])
+        names = indicator.get_feature_names_out(self._names())
+        added = dict(zip(names, missing.T, strict=True))
+        if hasattr(filled, "with_columns"):
+            return filled.with_columns(**added)
+        return filled.assign(**added)
+
+
+def _holes(density: Density, rows: Table) -> FloatArray:
+    """Return NaN where a cell of the user's table is missing, zero elsewhere."""
+    plan = plan_of(density)
+    missing = rows.mask
+    if plan is not None:
+        places = [list(places) for _, places, _ in plan.groups()]
+        missing = np.column_stack([missing[:, at].any(axis=1) for at in places])
+    return np.where(missing, np.nan, 0.0)
 
 
 def density_to_impute(density: DensityLike, random_state: RandomState = None) -> Any:
