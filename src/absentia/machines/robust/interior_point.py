@@ -9,8 +9,8 @@ least-squares step costs, whatever the number of cones.
 The method is the primal-dual one of Mehrotra with the scaling of Nesterov and Todd, as in
 Vandenberghe, *The CVXOPT linear and quadratic cone program solvers* (2010). In its notation
 ``minimise 1/2 x'Px + q'x`` subject to ``Gx + s = h``, ``s`` in a product of cones, with the
-multiplier ``z``. All cones are handled at once: ``heads (n,)`` and ``tails (n, n)`` hold one cone
-per row, ``slacks (n,)`` the half-lines ``xi >= 0``.
+multiplier ``z``. A vector in the product of all cones is an array (n, n + 2) with one cone per row:
+its head in the first column, its tail in the next ``n``, and in the last the half-line ``xi >= 0``.
 """
 
 from __future__ import annotations
@@ -44,99 +44,83 @@ class InteriorPoint:
     status: SolverStatus
 
 
-@dataclass(eq=False)
-class _Cones:
-    """A vector in the product of all cones: one second-order cone and one half-line per row."""
+def _cones(heads: FloatArray, tails: FloatArray, slacks: FloatArray) -> FloatArray:
+    """Return a vector in the product of all cones."""
+    return np.column_stack([heads, tails, slacks])
 
-    heads: FloatArray
-    tails: FloatArray
-    slacks: FloatArray
 
-    def dot(self, other: _Cones) -> float:
-        tails = np.einsum("ij,ij->", self.tails, other.tails)
-        return float(self.heads @ other.heads + tails + self.slacks @ other.slacks)
+def _inner(u: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the inner products of the tails, row by row."""
+    inner: FloatArray = np.einsum("ij,ij->i", u[:, 1:-1], v[:, 1:-1])
+    return inner
 
-    def __add__(self, other: _Cones) -> _Cones:
-        return _Cones(
-            self.heads + other.heads, self.tails + other.tails, self.slacks + other.slacks
-        )
 
-    def __rmul__(self, factor: float) -> _Cones:
-        return _Cones(factor * self.heads, factor * self.tails, factor * self.slacks)
+def _determinants(u: FloatArray) -> FloatArray:
+    """Return ``head^2 - |tail|^2`` of each row, without cancellation."""
+    lengths = np.sqrt(_inner(u, u))
+    determinants: FloatArray = (u[:, 0] - lengths) * (u[:, 0] + lengths)
+    return determinants
 
-    def __sub__(self, other: _Cones) -> _Cones:
-        return self + -1.0 * other
 
-    def norm(self) -> float:
-        return float(np.sqrt(self.dot(self)))
+def _is_inside(u: FloatArray) -> bool:
+    """Return whether a point is inside all cones by more than rounding."""
+    inside = _determinants(u) > np.finfo(float).eps * u[:, 0] ** 2
+    return bool(inside.all() and (u[:, [0, -1]] > 0).all())
 
-    def determinants(self) -> FloatArray:
-        """Return ``head^2 - |tail|^2`` of each row, without cancellation."""
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.tails, self.tails))
-        return (self.heads - lengths) * (self.heads + lengths)
 
-    def is_inside(self) -> bool:
-        """Return whether the point is inside all cones by more than rounding."""
-        inside = self.determinants() > np.finfo(float).eps * self.heads**2
-        return bool(inside.all() and (self.heads > 0).all() and (self.slacks > 0).all())
+def _product(u: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the Jordan product."""
+    tails = u[:, :1] * v[:, 1:-1] + v[:, :1] * u[:, 1:-1]
+    return _cones(u[:, 0] * v[:, 0] + _inner(u, v), tails, u[:, -1] * v[:, -1])
 
-    def product(self, other: _Cones) -> _Cones:
-        """Return the Jordan product."""
-        return _Cones(
-            self.heads * other.heads + np.einsum("ij,ij->i", self.tails, other.tails),
-            self.heads[:, None] * other.tails + other.heads[:, None] * self.tails,
-            self.slacks * other.slacks,
-        )
 
-    def divided(self, other: _Cones) -> _Cones:
-        """Return ``x`` with ``self o x = other``."""
-        inner = np.einsum("ij,ij->i", self.tails, other.tails)
-        heads = (self.heads * other.heads - inner) / self.determinants()
-        tails = (other.tails - heads[:, None] * self.tails) / self.heads[:, None]
-        return _Cones(heads, tails, other.slacks / self.slacks)
+def _divided(u: FloatArray, by: FloatArray) -> FloatArray:
+    """Return ``x`` with ``by o x = u``."""
+    heads = (by[:, 0] * u[:, 0] - _inner(by, u)) / _determinants(by)
+    tails = (u[:, 1:-1] - heads[:, None] * by[:, 1:-1]) / by[:, :1]
+    return _cones(heads, tails, u[:, -1] / by[:, -1])
 
-    def longest_step(self, direction: _Cones) -> float:
-        """Return how far one can go from here in a direction before a cone is left."""
-        a = direction.heads**2 - np.einsum("ij,ij->i", direction.tails, direction.tails)
-        b = self.heads * direction.heads - np.einsum("ij,ij->i", self.tails, direction.tails)
-        c = np.maximum(self.determinants(), np.finfo(float).tiny)
-        # The smallest positive root of c + 2 b t + a t^2, in the form that does not cancel.
-        root = np.sqrt(np.maximum(b * b - a * c, 0.0))
-        falls = -b + root
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where((a < 0) | (b < 0), c / falls, np.inf)
-            linear = np.where(direction.slacks < 0, -self.slacks / direction.slacks, np.inf)
-        return float(min(np.where(step > 0, step, np.inf).min(), linear.min()))
+
+def _longest_step(u: FloatArray, direction: FloatArray) -> float:
+    """Return how far one can go from a point in a direction before a cone is left."""
+    a = direction[:, 0] ** 2 - _inner(direction, direction)
+    b = u[:, 0] * direction[:, 0] - _inner(u, direction)
+    c = np.maximum(_determinants(u), np.finfo(float).tiny)
+    # The smallest positive root of c + 2 b t + a t^2, in the form that does not cancel.
+    falls = -b + np.sqrt(np.maximum(b * b - a * c, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.where((a < 0) | (b < 0), c / falls, np.inf)
+        linear = np.where(direction[:, -1] < 0, -u[:, -1] / direction[:, -1], np.inf)
+    return float(min(np.where(step > 0, step, np.inf).min(), linear.min()))
 
 
 class _Scaling:
     """The scaling of Nesterov and Todd: ``W z = inv(W) s``, with ``W`` symmetric."""
 
-    def __init__(self, s: _Cones, z: _Cones):
-        of_s, of_z = np.sqrt(s.determinants()), np.sqrt(z.determinants())
-        s0, s1 = s.heads / of_s, s.tails / of_s[:, None]
-        z0, z1 = z.heads / of_z, z.tails / of_z[:, None]
-        half = np.sqrt((1 + s0 * z0 + np.einsum("ij,ij->i", s1, z1)) / 2)
-        self.w1 = (s1 - z1) / (2 * half[:, None])
+    def __init__(self, s: FloatArray, z: FloatArray):
+        of_s, of_z = np.sqrt(_determinants(s)), np.sqrt(_determinants(z))
+        unit_s, unit_z = s / of_s[:, None], z / of_z[:, None]
+        half = np.sqrt((1 + unit_s[:, 0] * unit_z[:, 0] + _inner(unit_s, unit_z)) / 2)
+        self.w1 = (unit_s - unit_z)[:, 1:-1] / (2 * half[:, None])
         self.w0 = np.sqrt(1 + np.einsum("ij,ij->i", self.w1, self.w1))
         self.eta = np.sqrt(of_s / of_z)
-        self.slack = np.sqrt(s.slacks / z.slacks)
+        self.slack = np.sqrt(s[:, -1] / z[:, -1])
 
-    def times(self, u: _Cones, sign: float = 1.0) -> _Cones:
+    def times(self, u: FloatArray, sign: float = 1.0) -> FloatArray:
         """Return ``W u``; with ``sign=-1`` the inverse of W times u."""
-        inner = np.einsum("ij,ij->i", self.w1, u.tails)
+        inner = np.einsum("ij,ij->i", self.w1, u[:, 1:-1])
         eta = self.eta**sign
-        heads = eta * (self.w0 * u.heads + sign * inner)
-        along = inner / (1 + self.w0) + sign * u.heads
-        tails = eta[:, None] * (u.tails + along[:, None] * self.w1)
-        return _Cones(heads, tails, self.slack**sign * u.slacks)
+        heads = eta * (self.w0 * u[:, 0] + sign * inner)
+        along = inner / (1 + self.w0) + sign * u[:, 0]
+        tails = eta[:, None] * (u[:, 1:-1] + along[:, None] * self.w1)
+        return _cones(heads, tails, self.slack**sign * u[:, -1])
 
-    def inverse_square(self, u: _Cones) -> _Cones:
+    def inverse_square(self, u: FloatArray) -> FloatArray:
         """Return ``inv(W W) u``."""
-        inner = 2 * (self.w0 * u.heads - np.einsum("ij,ij->i", self.w1, u.tails))
-        heads = (self.w0 * inner - u.heads) / self.eta**2
-        tails = (u.tails - inner[:, None] * self.w1) / self.eta[:, None] ** 2
-        return _Cones(heads, tails, u.slacks / self.slack**2)
+        inner = 2 * (self.w0 * u[:, 0] - np.einsum("ij,ij->i", self.w1, u[:, 1:-1]))
+        heads = (self.w0 * inner - u[:, 0]) / self.eta**2
+        tails = (u[:, 1:-1] - inner[:, None] * self.w1) / self.eta[:, None] ** 2
+        return _cones(heads, tails, u[:, -1] / self.slack**2)
 
 
 class _Program:
@@ -147,31 +131,21 @@ class _Program:
         self.K, self.roots, self.signs, self.penalties = K, roots, signs, penalties
         self.margins = np.hstack([signs[:, None] * K, signs[:, None]])
 
-    def split(self, x: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-        return x[: self.n], float(x[self.n]), x[self.n + 1 :]
+    def G(self, x: FloatArray) -> FloatArray:
+        xi = x[self.n + 1 :]
+        return -_cones(self.margins @ x[: self.n + 1] + xi, self.roots * x[: self.n], xi)
 
-    def G(self, x: FloatArray) -> _Cones:
-        c, _, xi = self.split(x)
-        return _Cones(-(self.margins @ x[: self.n + 1]) - xi, -self.roots * c, -xi)
-
-    def G_transposed(self, v: _Cones) -> FloatArray:
+    def G_transposed(self, v: FloatArray) -> FloatArray:
         out = np.empty(2 * self.n + 1)
-        out[: self.n + 1] = -(self.margins.T @ v.heads)
-        out[: self.n] -= np.einsum("ij,ij->j", self.roots, v.tails)
-        out[self.n + 1 :] = -v.heads - v.slacks
+        out[: self.n + 1] = -(self.margins.T @ v[:, 0])
+        out[: self.n] -= np.einsum("ij,ij->j", self.roots, v[:, 1:-1])
+        out[self.n + 1 :] = -v[:, 0] - v[:, -1]
         return out
 
     def P(self, x: FloatArray) -> FloatArray:
         out = np.zeros_like(x)
         out[: self.n] = self.K @ x[: self.n]
         return out
-
-    def q(self) -> FloatArray:
-        return np.concatenate([np.zeros(self.n + 1), self.penalties])
-
-    def h(self) -> _Cones:
-        n = self.n
-        return _Cones(np.full(n, -1.0), np.zeros((n, n)), np.zeros(n))
 
 
 class _NormalEquations:
@@ -256,25 +230,27 @@ def solve_interior(
     of both residuals and of the gap, relative.
     """
     program = _Program(K, roots, signs, penalties)
-    n, h, q = program.n, program.h(), program.q()
+    n, q = program.n, np.concatenate([np.zeros(program.n + 1), penalties])
+    none, tails = np.zeros(n), np.zeros((n, n))
+    identity, h = _cones(none + 1.0, tails, none + 1.0), _cones(none - 1.0, tails, none)
     x = np.concatenate([np.zeros(n + 1), np.full(n, 2.0)])
-    s = _Cones(np.ones(n), np.zeros((n, n)), np.full(n, 2.0))
+    s = _cones(none + 1.0, tails, none + 2.0)
     start = np.maximum(penalties, penalties.max(initial=0.0) * 1e-6) / 2
-    z = _Cones(start.copy(), np.zeros((n, n)), start.copy())
-    identity = _Cones(np.ones(n), np.zeros((n, n)), np.ones(n))
+    z = _cones(start, tails, start)
     # Relative to the penalties, however small: against 1 + |q| any point would look dual feasible.
-    scale_x, scale_z = max(float(np.linalg.norm(q)), np.finfo(float).tiny), 1 + h.norm()
+    scale_x = max(float(np.linalg.norm(q)), np.finfo(float).tiny)
+    scale_z = 1 + float(np.linalg.norm(h))
     best: tuple[float, FloatArray, float] = (np.inf, x, -np.inf)
     status, n_iter = SolverStatus.EXHAUSTED, 0
     for n_iter in range(max_iter + 1):
         residual_x = program.P(x) + q + program.G_transposed(z)
         residual_z = program.G(x) + s - h
-        gap = s.dot(z)
+        gap = float(np.vdot(s, z))
         value = float(x @ program.P(x) / 2 + q @ x)
-        dual = lower_bound(value + z.dot(residual_z) - gap, residual_x, x, n)
+        dual = lower_bound(value + float(np.vdot(z, residual_z)) - gap, residual_x, x, n)
         worst = max(
             float(np.linalg.norm(residual_x)) / scale_x,
-            residual_z.norm() / scale_z,
+            float(np.linalg.norm(residual_z)) / scale_z,
             gap / max(abs(value), np.finfo(float).tiny),
         )
         report("step %3d  objective %.8g  residual %.1e", n_iter, value, worst, verbose=verbose)
@@ -297,16 +273,16 @@ def solve_interior(
             break
         scaled = scaling.times(z)
         centre = gap / (3 * n)
-        target = -1.0 * scaled.product(scaled)
+        target = -_product(scaled, scaled)
         _, ds, dz = _direction(program, scaling, equations, scaled, residual_x, residual_z, target)
-        step = min(1.0, s.longest_step(ds), z.longest_step(dz))
+        step = min(1.0, _longest_step(s, ds), _longest_step(z, dz))
         sigma = (1 - step) ** 3
-        second = scaling.times(ds, -1.0).product(scaling.times(dz))
+        second = _product(scaling.times(ds, -1.0), scaling.times(dz))
         target = target - second + sigma * centre * identity
         dx, ds, dz = _direction(program, scaling, equations, scaled, residual_x, residual_z, target)
-        step = min(1.0, _STEP * min(s.longest_step(ds), z.longest_step(dz)))
+        step = min(1.0, _STEP * min(_longest_step(s, ds), _longest_step(z, dz)))
         # Rounding can put a point on the boundary that exact arithmetic keeps inside.
-        while step > 1e-8 and not ((s + step * ds).is_inside() and (z + step * dz).is_inside()):
+        while step > 1e-8 and not (_is_inside(s + step * ds) and _is_inside(z + step * dz)):
             step *= 0.8
         if not step > 1e-8:
             status = SolverStatus.STALLED
@@ -318,8 +294,7 @@ def solve_interior(
         allowed = max(allowed, _BEST_OF_ROUNDING)
     if not status.converged and worst <= allowed:
         status = SolverStatus.ALMOST
-    c, b, _ = program.split(x)
-    return InteriorPoint(c, b, dual, n_iter, status)
+    return InteriorPoint(x[:n], float(x[n]), dual, n_iter, status)
 
 
 def lower_bound(lagrangian: float, slope: FloatArray, x: FloatArray, n: int) -> float:
@@ -339,16 +314,16 @@ def _direction(
     program: _Program,
     scaling: _Scaling,
     equations: _NormalEquations,
-    scaled: _Cones,
+    scaled: FloatArray,
     residual_x: FloatArray,
-    residual_z: _Cones,
-    target: _Cones,
-) -> tuple[FloatArray, _Cones, _Cones]:
+    residual_z: FloatArray,
+    target: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the Newton step towards ``scaled o (W dz + inv(W) ds) = target``."""
-    wanted = scaling.times(scaled.divided(target))
-    right = -1.0 * (residual_z + wanted)
+    wanted = scaling.times(_divided(target, scaled))
+    right = -(residual_z + wanted)
     dx = equations.solve(-residual_x + program.G_transposed(scaling.inverse_square(right)))
     moved = program.G(dx)
     dz = scaling.inverse_square(moved - right)
     # From G dx + ds = -residual_z, which keeps the primal residual falling by the step exactly.
-    return dx, -1.0 * (residual_z + moved), dz
+    return dx, -(residual_z + moved), dz
