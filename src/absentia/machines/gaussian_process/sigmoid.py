@@ -43,12 +43,7 @@ _GRID = np.linspace(-40.0, 40.0, 321)
 
 def average_sigmoid(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return ``E[1 / (1 + exp(-f))]`` for ``f ~ N(mean, variance)``, to 1e-12."""
-    return np.exp(log_average_sigmoid(mean, variance))
-
-
-def log_average_sigmoid(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return ``log Z`` of :func:`sigmoid_moments` alone, in a fraction of the time."""
-    return _found(mean, variance, with_derivatives=False)[0]
+    return np.exp(sigmoid_moments(mean, variance)[0])
 
 
 def sigmoid_moments(
@@ -64,20 +59,13 @@ def sigmoid_moments(
     integral. In the lower tail ``Z(m, v) = exp(m + v/2) Z(-m - v, v)``, since
     ``s(f) = exp(f) s(-f)``, keeps all digits.
     """
-    log_z, slope, bend = _found(mean, variance, with_derivatives=True)
-    return log_z, slope, bend
-
-
-def _found(
-    mean: FloatArray, variance: FloatArray, *, with_derivatives: bool
-) -> tuple[FloatArray, ...]:
     mean, variance = np.broadcast_arrays(
         np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     )
     tail = mean < -0.5 * variance
     m = np.where(tail, -mean - variance, mean).ravel()
     deviation = np.sqrt(variance).ravel()
-    found = np.empty((3 if with_derivatives else 1, m.size))
+    found = np.empty((3, m.size))
     narrow = variance.ravel() <= 1.0
     for chosen, averaged, nodes in (
         (narrow, _over_normal, _NORMAL_NODES),
@@ -86,54 +74,37 @@ def _found(
         places = np.flatnonzero(chosen)
         for part in bounded_slices(len(places), _ARRAYS * len(nodes)):
             rows = places[part]
-            found[:, rows] = averaged(m[rows, None], deviation[rows, None], with_derivatives)
-    log_z, *derivatives = found.reshape(-1, *mean.shape)
+            found[:, rows] = averaged(m[rows, None], deviation[rows, None])
+    log_z, slope, bend = found.reshape(-1, *mean.shape)
     log_z = np.where(tail, mean + 0.5 * variance + log_z, log_z)
-    if not derivatives:
-        return (log_z,)
-    slope, bend = derivatives
     return log_z, np.where(tail, 1.0 - slope, slope), np.maximum(bend, 0.0)
 
 
-def _over_normal(
-    m: FloatArray, deviation: FloatArray, with_derivatives: bool
-) -> tuple[FloatArray, ...]:
+def _over_normal(m: FloatArray, deviation: FloatArray) -> tuple[FloatArray, ...]:
     f = m + deviation * _NORMAL_NODES
-    log_z, weights = _summed(_LOG_NORMAL + log_expit(f))
-    if not with_derivatives:
-        return (log_z,)
     slopes = expit(-f)
-    return log_z, *_derivatives(weights, slopes, expit(f) * slopes)
+    return _summed(_LOG_NORMAL + log_expit(f), slopes, expit(f) * slopes)
 
 
-def _over_logistic(
-    m: FloatArray, deviation: FloatArray, with_derivatives: bool
-) -> tuple[FloatArray, ...]:
+def _over_logistic(m: FloatArray, deviation: FloatArray) -> tuple[FloatArray, ...]:
     u = np.minimum((m + _LOGISTIC_NODES) / deviation, _CERTAIN)
     scaled_tail = 0.5 * erfcx(-np.sqrt(0.5) * u)  # the distribution function times exp(u^2 / 2)
-    log_z, weights = _summed(_LOG_LOGISTIC + (np.log(scaled_tail) - 0.5 * u**2))
-    if not with_derivatives:
-        return (log_z,)
     slopes = 1.0 / (np.sqrt(2 * np.pi) * deviation * scaled_tail)
-    return log_z, *_derivatives(weights, slopes, slopes * (u / deviation + slopes))
+    logs = _LOG_LOGISTIC + (np.log(scaled_tail) - 0.5 * u**2)
+    return _summed(logs, slopes, slopes * (u / deviation + slopes))
 
 
-def _summed(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the log of a sum of exponentials, and the share of each."""
+def _summed(
+    logs: FloatArray, slopes: FloatArray, bends: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the log of a sum of exponentials, its slope, and minus its second derivative."""
     highest = logs.max(axis=1, keepdims=True, initial=-np.inf)
     weights = np.exp(logs - highest)
     total = weights.sum(axis=1, keepdims=True)
     weights /= total
-    return (highest + np.log(total))[:, 0], weights
-
-
-def _derivatives(
-    weights: FloatArray, slopes: FloatArray, bends: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the slope of such a logarithm, and minus its second derivative."""
     slope = (weights * slopes).sum(axis=1)
     spread = (weights * (slopes - slope[:, None]) ** 2).sum(axis=1)
-    return slope, (weights * bends).sum(axis=1) - spread
+    return (highest + np.log(total))[:, 0], slope, (weights * bends).sum(axis=1) - spread
 
 
 def coupled_probabilities(
@@ -186,7 +157,7 @@ def fitted_rest_exponent(means: FloatArray, variances: FloatArray, labels: IntAr
 
 def _log_scores(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return ``log P`` and ``-log(1 - P)``, two integrals: ``1 - P`` would lose all digits."""
-    return log_average_sigmoid(means, variances), -log_average_sigmoid(-means, variances)
+    return sigmoid_moments(means, variances)[0], -sigmoid_moments(-means, variances)[0]
 
 
 def expected_entropy(
