@@ -2,9 +2,9 @@
 
 Scaling, density and features see no targets and are learned from all rows once. What remains of
 cross-validation, the linear models without one fold or two, is solved in one batch
-(:mod:`absentia.automatic.refits`). Widths and weights of masks are chosen on a sample of the rows,
-penalties on all of them. Up to ``MOST_KERNEL_ROWS`` rows the features are those of the Gram matrix,
-beyond it random Fourier features, as many as validation on growing samples supports.
+(:mod:`absentia.machines.search.left_out`). Widths and weights of masks are chosen on a sample of
+the rows, penalties on all of them. Up to ``MOST_KERNEL_ROWS`` rows the features are those of the
+Gram matrix, beyond it random Fourier features, as many as validation on growing samples supports.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from absentia.automatic.blending import losses
 from absentia.automatic.folds import DENSITY_ROWS, Folds, OutOfFold
 from absentia.automatic.member_tuning import (
     FittedMember,
@@ -31,7 +32,6 @@ from absentia.automatic.member_tuning import (
     rows_for,
 )
 from absentia.automatic.nested_selection import Candidates
-from absentia.automatic.refits import Refits, as_answers
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.features import FourierFeatures
 from absentia.features.base import BeliefFeatures, BeliefMeans
@@ -43,6 +43,7 @@ from absentia.machines import (
     LargeScaleRidge,
     LogisticRegression,
 )
+from absentia.machines.search.left_out import Refits
 from absentia.predictions.wrapped_model import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
@@ -211,7 +212,8 @@ class _Trial:
         for k, penalty in enumerate(penalties):
             self.folds.check()
             coefficients.append(refits.fit(penalty, coefficients[-1] if coefficients else None))
-            loss = refits.losses(coefficients[-1])
+            answers = rows.answers_of(refits.scores(coefficients[-1]))
+            loss = losses(answers, rows.y, rows.task)
             for fold, test in enumerate(first):
                 found[k, test] = loss[fold, test]
             for own, (a, b) in zip(loss[len(tests) :], pairs, strict=True):
@@ -284,7 +286,7 @@ class _Trial:
             else:
                 Z = fits.features.transform(self._prepared(folds.tables[level][rows]))
             scores = Z @ coefficients[:-1] + coefficients[-1]
-            out.add(fold, level, rows, as_answers(scores, self.rows.n_classes))
+            out.add(fold, level, rows, self.rows.answers_of(scores))
 
     def _prepared(self, table: Table, *, learn: bool = False) -> Table:
         """Return rows after the steps before the density."""

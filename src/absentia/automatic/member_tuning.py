@@ -20,6 +20,7 @@ from absentia.automatic.blending import losses
 from absentia.automatic.nested_selection import Candidates
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
+from absentia.machines.losses import probabilities_of
 from absentia.machines.targets import Task
 from absentia.predictions.wrapped_model import class_probabilities, fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
@@ -88,6 +89,10 @@ class LearningRows:
         if self.n_classes is None:
             return len(counted) > 0
         return len(np.unique(self.y[counted])) == self.n_classes
+
+    def answers_of(self, scores: FloatArray) -> FloatArray:
+        """Return probabilities, or numbers as they are, from scores (..., n_scores)."""
+        return scores if self.n_classes is None else probabilities_of(scores)
 
     @property
     def task(self) -> Task:

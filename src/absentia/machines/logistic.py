@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
@@ -15,6 +14,7 @@ from absentia.engine.solver_status import SolverStatus
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import CentredGram
+from absentia.machines.losses import log_probabilities_of, probabilities_of
 from absentia.machines.newton import LogisticSolution, fit_gram
 from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
@@ -51,11 +51,7 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        probabilities: FloatArray = softmax(scores, axis=1)
-        return probabilities
+        return probabilities_of(self.decision_function(X).reshape(-1, len(self.dual_coef_)))
 
     def predict_log_proba(self, X: TableLike) -> FloatArray:
         """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows.
@@ -64,11 +60,7 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         ----------
         X : array-like of shape (n_samples, n_features) or Beliefs
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        logarithms: FloatArray = log_softmax(scores, axis=1)
-        return logarithms
+        return log_probabilities_of(self.decision_function(X).reshape(-1, len(self.dual_coef_)))
 
     def _solve(
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None

@@ -19,7 +19,7 @@ from absentia import (
     LargeScaleSVC,
     MaskFeatures,
 )
-from absentia.machines.large_scale.losses import Logistic, Multinomial, SquaredError, SquaredHinge
+from absentia.machines.losses import CURVATURE_BOUNDS, logistic
 from machines.large_scale.contract import SMALL, LargeScaleContract, classes, table
 
 
@@ -89,28 +89,28 @@ def test_scikit_learn_accepts_the_machines(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("loss", [SquaredError(), SquaredHinge(), Logistic(), Multinomial()])
+@pytest.mark.parametrize("loss", CURVATURE_BOUNDS)
 def test_slopes_and_curvatures_are_derivatives(loss):
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((1, 3))
     codes = np.array([[-1.0, 1.0, -1.0]])
-    if isinstance(loss, Logistic):
+    if loss is logistic:
         scores, codes = scores[:, :1], codes[:, :1]
 
     def value(flat):
-        return loss.value_and_gradient(flat.reshape(scores.shape), codes)[0].sum()
+        return loss(flat.reshape(scores.shape), codes)[0].sum()
 
     def slope(flat):
-        return loss.value_and_gradient(flat.reshape(scores.shape), codes)[1].ravel()
+        return loss(flat.reshape(scores.shape), codes)[1].ravel()
 
     assert check_grad(value, slope, scores.ravel()) < 1e-6
-    curvature = loss.curvature(scores, codes).ravel()
+    curvature = loss(scores, codes)[2].ravel()
     step = 1e-6
     for j, expected in enumerate(curvature):
         shift = step * (np.arange(scores.size) == j)
         found = (slope(scores.ravel() + shift) - slope(scores.ravel() - shift))[j] / (2 * step)
         assert found == pytest.approx(expected, abs=1e-6)
-        assert expected <= loss.curvature_bound
+        assert expected <= CURVATURE_BOUNDS[loss]
 
 
 @pytest.mark.parametrize("cache_size", [1000, 0])

@@ -16,7 +16,6 @@ from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.metric import Widths, warn_of_gross_values
 from absentia.kernels.named_kernels import CategoryWeight, MaskWeight
 from absentia.machines.large_scale.learned_metric import learn_metric
-from absentia.machines.large_scale.losses import Loss
 from absentia.machines.large_scale.summed_optimum import (
     SLICE_ROWS,
     CodesOf,
@@ -25,6 +24,7 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
     sum_curvature,
 )
+from absentia.machines.losses import Loss
 from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,31 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
-from absentia.machines.large_scale.losses import (
-    Logistic,
-    Loss,
-    Multinomial,
-    NumberCodes,
-    SquaredError,
-    SquaredHinge,
-    all_columns,
-    classes_of,
-    first_column,
-    log_probabilities_of,
-    probabilities_of,
-    shapes_of,
-)
 from absentia.machines.large_scale.summed_optimum import CodesOf
+from absentia.machines.losses import (
+    Loss,
+    log_probabilities_of,
+    logistic,
+    multinomial,
+    probabilities_of,
+    squared_error,
+    squared_hinge,
+)
 from absentia.machines.targets import (
     ClassCodes,
     ClassifierTargets,
     RegressorTargets,
     decided_classes,
 )
-from absentia.machines.validation import checked_labels
+from absentia.machines.validation import check_numbers, checked_labels
 from absentia.parameters import PENALTY, Rule, declared, words
-from absentia.tables import Learned, TableLike
-from absentia.tables.streams import Stream
+from absentia.tables import FloatArray, Learned, TableLike
+from absentia.tables.streams import Chunk, Stream
 
 
 @declared
@@ -168,7 +164,7 @@ class LargeScaleSVC(_LargeScaleClassifier):
     loss: Literal["squared_hinge", "least_squares"] = "squared_hinge"
 
     def _loss(self, codes_of: CodesOf) -> Loss:
-        return SquaredHinge() if self.loss == "squared_hinge" else SquaredError()
+        return squared_hinge if self.loss == "squared_hinge" else squared_error
 
 
 @documented
@@ -230,7 +226,7 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
         return self._map_scores(X, log_probabilities_of, len(self.classes_))
 
     def _loss(self, codes_of: Any) -> Loss:
-        return Logistic() if codes_of.n_scores == 1 else Multinomial()
+        return logistic if codes_of.n_scores == 1 else multinomial
 
 
 @documented
@@ -320,7 +316,70 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
         return NumberCodes(len(self.intercept_))
 
     def _loss(self, codes_of: CodesOf) -> Loss:
-        return SquaredError()
+        return squared_error
 
     def _penalty_weight(self) -> float:
         return float(self.alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCodes:
+    """Targets that are numbers, as columns."""
+
+    n_scores: int
+
+    def __call__(self, y: np.ndarray) -> FloatArray:
+        check_numbers(y)
+        columns = np.asarray(y, dtype=np.float64)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.shape[1] != self.n_scores:
+            raise ValueError(
+                f"y must have {self.n_scores} column(s), as in the rows before, found "
+                f"{columns.shape[1]}."
+            )
+        if not np.isfinite(columns).all():
+            raise ValueError("y must hold finite numbers, found NaN or infinity.")
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The class labels of rows that count, and of all rows; the sum is the union."""
+
+    labels: np.ndarray
+    every: np.ndarray
+
+    def __add__(self, other: Labels) -> Labels:
+        return Labels(np.union1d(self.labels, other.labels), np.union1d(self.every, other.every))
+
+
+def classes_of(chunk: Chunk) -> Labels:
+    """Return the class labels of a chunk."""
+    y = _targets_of(chunk)
+    every = np.unique(y)
+    if chunk.sample_weight is None:
+        return Labels(every, every)
+    return Labels(np.unique(np.asarray(y)[np.asarray(chunk.sample_weight) > 0]), every)
+
+
+def shapes_of(chunk: Chunk) -> Counter[tuple[int, ...]]:
+    """Return the shape of a chunk's targets without their number; a sum has those of all chunks."""
+    return Counter([np.shape(_targets_of(chunk))[1:]])
+
+
+def _targets_of(chunk: Chunk) -> np.ndarray:
+    if chunk.y is None:
+        raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
+    targets: np.ndarray = chunk.y
+    return targets
+
+
+def first_column(scores: FloatArray) -> FloatArray:
+    """Return the scores of one output, (n,)."""
+    first: FloatArray = scores[:, 0]
+    return first
+
+
+def all_columns(scores: FloatArray) -> FloatArray:
+    """Return the scores as they are."""
+    return scores

@@ -9,7 +9,6 @@ of least squares; L-BFGS needs a few passes from there, each of which sums one g
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +18,7 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.engine.solver_status import SolverStatus
-from absentia.machines.large_scale.losses import Loss, SquaredError
+from absentia.machines.losses import CURVATURE_BOUNDS, Loss, minimise, squared_error
 from absentia.progress import report
 from absentia.tables import FloatArray
 from absentia.tables.streams import Chunk, Stream, pairwise_sum
@@ -28,13 +26,6 @@ from absentia.tables.streams import Chunk, Stream, pairwise_sum
 #: Rows whose features are held at once.
 SLICE_ROWS = 4096
 
-_MEMORY = 20
-_SUFFICIENT = 1e-4
-# Values closer than this, relative to themselves, are equal but for rounding.
-_NOISE = 1e-12
-_LONGEST_SEARCH = 30
-
-Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 CodesOf = Callable[[Any], FloatArray]
 
 
@@ -118,37 +109,39 @@ def minimise_sum(
     if not total > 0:
         raise ValueError("There is nothing to learn from: no row has a positive weight.")
     pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
-    bound = loss.curvature_bound
+    bound = CURVATURE_BOUNDS[loss]
     # All scores share the Hessian of the penalty, except where it summarises earlier rows.
     same = all(np.array_equal(H, penalty.hessians[0]) for H in penalty.hessians[1:])
     hessians = penalty.hessians[:1] if same else penalty.hessians
     roots = [cholesky(_lifted(bound * gram + H), lower=True) for H in hessians]
     start = _backward(roots, _forward(roots, bound * cross + pull))
-    if isinstance(loss, SquaredError):
+    if loss is squared_error:
         return start, 1
     unscale = np.sqrt(total)
 
-    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+    def objective(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
         B = unscale * _backward(roots, flat.reshape(start.shape))
         value, gradient = chunks.map_sum(
             _in_slices, _loss_and_gradient, design_of, codes_of, loss, B
         )
-        extra, slope = penalty.value_and_gradient(B)
-        inner = unscale * _forward(roots, gradient + slope) / total
-        return (float(value) + extra) / total, inner.ravel()
+        extra, pulled = penalty.value_and_gradient(B)
+        inner = unscale * _forward(roots, gradient + pulled) / total
+        return np.array([float(value) + extra]) / total, inner.reshape(1, -1)
 
     begin = _by_score(lambda root, b: root.T @ b, roots, start)
-    outcome = minimise(objective, begin.ravel() / unscale, tol=tol, max_iter=max_iter)
+    found = minimise(objective, begin.reshape(1, -1) / unscale, tol=tol, max_iter=max_iter)
+    slope = float(found.slopes[0])
+    report("L-BFGS: %d passes over the rows, largest slope %.2g", found.n_evaluations, slope)
     # A gradient at the last digits of its sum cannot be lowered, whatever the tolerance.
-    if outcome.slope > max(tol, 1e-12):
+    if slope > max(tol, 1e-12):
         warnings.warn(
             f"L-BFGS stopped before it converged (at most max_iter={max_iter} steps): its gradient "
-            f"is {outcome.slope:.1e} (tol={tol:g}). Raise max_iter or tol, or penalise more.",
+            f"is {slope:.1e} (tol={tol:g}). Raise max_iter or tol, or penalise more.",
             ConvergenceWarning,
             stacklevel=4,
         )
-    B = unscale * _backward(roots, outcome.point.reshape(start.shape))
-    return B, 1 + outcome.n_evaluations
+    B = unscale * _backward(roots, found.points.reshape(start.shape))
+    return B, 1 + found.n_evaluations
 
 
 def sum_curvature(
@@ -177,7 +170,7 @@ def _loss_and_gradient(
     chunk: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> tuple[float, FloatArray]:
     Z = design_of(chunk.X)
-    values, slopes = loss.value_and_gradient(Z @ B, codes_of(chunk.y))
+    values, slopes, _ = loss(Z @ B, codes_of(chunk.y))
     if chunk.sample_weight is not None:
         values = values * chunk.sample_weight
         slopes = slopes * chunk.sample_weight[:, None]
@@ -188,7 +181,7 @@ def _curvature(
     chunk: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> FloatArray:
     Z = design_of(chunk.X)
-    curvature = loss.curvature(Z @ B, codes_of(chunk.y))
+    curvature = loss(Z @ B, codes_of(chunk.y))[2]
     if chunk.sample_weight is not None:
         curvature = curvature * chunk.sample_weight[:, None]
     return np.stack([(Z * column[:, None]).T @ Z for column in curvature.T])
@@ -218,87 +211,3 @@ def _backward(roots: list[FloatArray], U: FloatArray) -> FloatArray:
 def _forward(roots: list[FloatArray], G: FloatArray) -> FloatArray:
     """Return the gradient by the well-conditioned variables, ``inv(R) g``."""
     return _by_score(lambda R, g: solve_triangular(R, g, lower=True), roots, G)
-
-
-@dataclass(frozen=True, eq=False)
-class Minimum:
-    """The result of a search: the point, the largest entry of the gradient, and the cost."""
-
-    point: FloatArray
-    slope: float
-    n_evaluations: int
-    status: SolverStatus
-
-
-def minimise(objective: Objective, start: FloatArray, *, tol: float, max_iter: int) -> Minimum:
-    """Minimise a function from a start by L-BFGS, until no entry of the gradient exceeds ``tol``.
-
-    Implemented here rather than taken from a library, for the sake of the last digits. Those of a
-    sum of a million losses are noise: if two values differ by no more than that, the slopes decide
-    (the approximate condition of Hager and Zhang, 2005), so that the gradient can be lowered as far
-    as its own digits reach. SciPy's L-BFGS-B takes as many passes over the data, but stops at a
-    gradient of about 1e-9, where this one reaches 1e-11.
-    """
-    point = start
-    value, gradient = objective(point)
-    n_evaluations = 1
-    pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
-    status = SolverStatus.EXHAUSTED
-    for _ in range(max_iter):
-        if np.abs(gradient).max() <= tol:
-            break
-        direction = -_times_inverse_hessian(pairs, gradient)
-        descent = float(gradient @ direction)
-        length = 1.0
-        for _ in range(_LONGEST_SEARCH):
-            step = length * direction
-            tried_value, tried_gradient = objective(point + step)
-            n_evaluations += 1
-            if _accepted(value, descent, length, tried_value, float(tried_gradient @ direction)):
-                break
-            length *= _shrinkage(value, descent, length, tried_value)
-        else:
-            # No step helps: the gradient is as small as its digits allow.
-            status = SolverStatus.STALLED
-            break
-        change = tried_gradient - gradient
-        curvature = float(step @ change)
-        if curvature > 0:
-            pairs.append((step, change, curvature))
-        point, value, gradient = point + step, tried_value, tried_gradient
-    slope = float(np.abs(gradient).max())
-    report("L-BFGS: %d passes over the rows, largest slope %.2g", n_evaluations, slope)
-    return Minimum(point, slope, n_evaluations, SolverStatus.CONVERGED if slope <= tol else status)
-
-
-def _accepted(
-    value: float, descent: float, length: float, tried: float, tried_slope: float
-) -> bool:
-    if abs(tried - value) <= _NOISE * abs(value):
-        return tried_slope <= (2 * _SUFFICIENT - 1) * descent
-    return tried <= value + _SUFFICIENT * length * descent
-
-
-def _shrinkage(value: float, descent: float, length: float, tried: float) -> float:
-    """Return how much shorter to try: to the minimum of a parabola, within reason."""
-    excess = tried - value - length * descent
-    if not (np.isfinite(excess) and excess > 0):
-        return 0.5
-    return float(np.clip(-length * descent / (2 * excess), 0.1, 0.5))
-
-
-def _times_inverse_hessian(
-    pairs: deque[tuple[FloatArray, FloatArray, float]], gradient: FloatArray
-) -> FloatArray:
-    """Return the gradient times what the last steps say about the inverse of the Hessian."""
-    out = gradient.copy()
-    shares = []
-    for step, change, curvature in reversed(pairs):
-        shares.append(float(step @ out) / curvature)
-        out -= shares[-1] * change
-    if pairs:
-        _, change, curvature = pairs[-1]
-        out *= curvature / float(change @ change)
-    for (step, change, curvature), share in zip(pairs, reversed(shares), strict=True):
-        out += (share - float(change @ out) / curvature) * step
-    return out

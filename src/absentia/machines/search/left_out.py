@@ -12,6 +12,16 @@ Without the rows ``F``,
 which is exact for squared error and the first order for other losses. There it is where Newton's
 method on the remaining rows begins, and one step is mostly the last. All is scaled by ``W^(1/2)``,
 so that rows of no weight divide nothing.
+
+The same for linear models on features ``Z`` (n, p), which the rows of ``L`` are for a Gram matrix
+``K = L L'``. With ``H = Z'WZ + alpha I``, residuals ``e`` and the hat matrix
+``A = W^(1/2) Z inv(H) Z' W^(1/2)``, the coefficients of ridge regression without ``F`` are
+
+    b_F = b - inv(H) Z_F' W_F^(1/2) inv(I - A_FF) e_F    (Sherman, Morrison and Woodbury).
+
+Logistic regressions without all of the sets are solved at once by L-BFGS in the metric
+``c Z'WZ + I / C`` of all rows, where ``c`` bounds the second derivatives of the loss. A step is two
+products with ``Z``, whatever the number of sets, and nothing is factorised but the metric.
 """
 
 from __future__ import annotations
@@ -21,12 +31,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve, solve_triangular
 from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotri, get_lapack_funcs
 from scipy.special import expit
 
 from absentia.machines.gram_matrices import CentredGram
+from absentia.machines.losses import CURVATURE_BOUNDS, logistic, minimise, multinomial
 from absentia.machines.newton import LogisticSolution, factor_identity_plus, fit_gram
 from absentia.tables import FloatArray, IntArray
 
@@ -34,6 +45,11 @@ from absentia.tables import FloatArray, IntArray
 _ROUGH = 0.1
 #: Largest trace of ``W^(1/2) K W^(1/2)`` at which single precision has digits left.
 _SINGLE = 1e5
+#: Squared length of the gradient in the metric, per row, at which log losses have four digits.
+_ENOUGH = 1e-6
+_MOST_STEPS = 100
+#: Penalty of the intercept per row: it stays finite where a set leaves a class without rows.
+_INTERCEPT_PENALTY = 1e-7
 
 
 class LeftOut(NamedTuple):
@@ -200,3 +216,104 @@ def _first_order(
             replace(full, coefficients=start[None], intercept=full.intercept - last_row[rows] @ q)
         )
     return found
+
+
+class Refits:
+    """Fits to features ``Z`` of rows with targets ``y``, without each of the sets ``left_out``.
+
+    ``y`` are codes of ``n_classes`` classes, or numbers if that is None. Coefficients have the
+    shape (n_sets, p + 1, n_scores) with the intercept last; two classes have one score.
+    """
+
+    def __init__(
+        self,
+        Z: FloatArray,
+        y: np.ndarray,
+        weights: FloatArray,
+        n_classes: int | None,
+        left_out: Sequence[IntArray],
+        enough: float = _ENOUGH,
+    ):
+        self.Z = np.column_stack([Z, np.ones(len(Z))])
+        self.y, self.weights, self.n_classes, self.left_out = y, weights, n_classes, left_out
+        self.tol = float(np.sqrt(enough * weights.sum()))
+        self.gram = (self.Z * weights[:, None]).T @ self.Z
+        self.kept = np.tile(weights, (len(left_out), 1))
+        for own, rows in zip(self.kept, left_out, strict=True):
+            own[rows] = 0.0
+
+    def fit(self, penalty: float, start: FloatArray | None = None) -> FloatArray:
+        """Return coefficients at ``alpha`` for numbers, at ``C`` for classes.
+
+        ``start`` may be the coefficients at a neighbouring ``C``.
+        """
+        return self._ridge(penalty) if self.n_classes is None else self._logistic(penalty, start)
+
+    def scores(self, coefficients: FloatArray) -> FloatArray:
+        """Return the scores of all rows by each model, (n_sets, n_rows, n_scores)."""
+        n_sets, q, n_scores = coefficients.shape
+        scores = self.Z @ coefficients.transpose(1, 0, 2).reshape(q, -1)
+        return scores.reshape(-1, n_sets, n_scores).swapaxes(0, 1)
+
+    def _ridge(self, alpha: float) -> FloatArray:
+        root, p = np.sqrt(self.weights), len(self.gram) - 1
+        hessian = self.gram[:p, :p] + alpha * np.eye(p)
+        factor = cholesky(hessian, lower=True)
+        design = solve_triangular(factor, (self.Z[:, :p] * root[:, None]).T, lower=True)
+        # A set has targets less their mean in its own rows: fits to y and to one give all means.
+        targets = np.stack([self.y, np.ones(len(self.y))], axis=1) * root[:, None]
+        whole = design @ targets
+        residuals = targets - design.T @ whole
+        found = []
+        for rows, kept in zip(self.left_out, self.kept, strict=True):
+            own, mean = design[:, rows], float(np.average(self.y, weights=kept))
+            if not len(rows):
+                both = whole
+            elif len(rows) <= p:
+                leverage = np.eye(len(rows)) - own.T @ own
+                both = whole - own @ solve(leverage, residuals[rows], assume_a="pos")
+            else:
+                both = solve(np.eye(p) - own @ own.T, whole - own @ targets[rows], assume_a="pos")
+            b = solve_triangular(factor, both @ [1.0, -mean], lower=True, trans="T")
+            found.append(np.append(b, mean)[:, None])
+        return np.stack(found)
+
+    def _logistic(self, C: float, start: FloatArray | None) -> FloatArray:
+        n_sets, q = len(self.left_out), self.Z.shape[1]
+        n_scores, loss = (
+            (1, logistic) if self.n_classes == 2 else (self.n_classes or 0, multinomial)
+        )
+        penalty = np.full(q, 1.0 / C)
+        penalty[-1] = _INTERCEPT_PENALTY * self.weights.sum()
+        factor = cholesky(CURVATURE_BOUNDS[loss] * self.gram + np.diag(penalty), lower=True)
+        codes = 2.0 * (self.y[:, None] == np.arange(n_scores) + (n_scores == 1)) - 1.0
+        kept = self.kept.T[:, :, None]
+
+        def as_columns(flat: FloatArray) -> FloatArray:
+            return flat.reshape(n_sets, q, n_scores).transpose(1, 0, 2).reshape(q, -1)
+
+        def as_sets(columns: FloatArray) -> FloatArray:
+            return columns.reshape(q, n_sets, n_scores).transpose(1, 0, 2).reshape(n_sets, -1)
+
+        def coefficients(flat: FloatArray) -> FloatArray:
+            return solve_triangular(
+                factor, as_columns(flat), lower=True, trans="T", check_finite=False
+            )
+
+        def objective(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+            B = coefficients(flat)
+            scores = (self.Z @ B).reshape(-1, n_sets, n_scores)
+            values, slopes, _ = loss(scores, codes[:, None])
+            pulled = penalty[:, None] * B
+            gradient = self.Z.T @ (kept * slopes).reshape(len(scores), -1) + pulled
+            value = (self.kept.T * values).sum(axis=0)
+            value += 0.5 * (B * pulled).sum(axis=0).reshape(n_sets, -1).sum(axis=1)
+            return value, as_sets(
+                solve_triangular(factor, gradient, lower=True, check_finite=False)
+            )
+
+        begin = np.zeros((n_sets, q * n_scores))
+        if start is not None:
+            begin = as_sets(factor.T @ as_columns(start.reshape(n_sets, -1)))
+        found = minimise(objective, begin, tol=self.tol, max_iter=_MOST_STEPS, norm=2)
+        return as_sets(coefficients(found.points)).reshape(n_sets, q, n_scores)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.automatic.blending import FLOOR
-from absentia.automatic.refits import Refits, as_answers
+from absentia.machines.losses import log_probabilities_of, probabilities_of
+from absentia.machines.search.left_out import Refits
 from oracles.left_out import logistic_without, ridge_without
 
 RNG = np.random.default_rng(0)
@@ -37,13 +37,16 @@ def test_logistic_regressions_agree_with_refits(n_classes):
     start, rough = None, None
     for C in (0.05, 1.0, 20.0):
         start, rough = exact.fit(C, start), quick.fit(C, rough)
-        losses, near = exact.losses(start), quick.losses(rough)
+        losses, near = (
+            -log_probabilities_of(model.scores(found))[:, np.arange(N), y]
+            for model, found in ((exact, start), (quick, rough))
+        )
         for place, rows in enumerate(SETS):
             expected = logistic_without(Z, y, WEIGHTS, C, n_classes, rows)
-            answers = as_answers(scores(start[place], rows), n_classes)
+            answers = probabilities_of(scores(start[place], rows))
             # BFGS of the oracle has numerical gradients, and no penalty of the intercept.
             np.testing.assert_allclose(answers, expected, atol=1e-4)
-            truth = np.maximum(answers[np.arange(len(rows)), y[rows]], FLOOR)
+            truth = answers[np.arange(len(rows)), y[rows]]
             np.testing.assert_allclose(losses[place, rows], -np.log(truth))
             kept = np.setdiff1d(np.arange(N), rows)
             assert abs(np.mean(losses[place, kept] - near[place, kept])) < 1e-3
@@ -53,4 +56,4 @@ def test_a_set_with_all_rows_of_a_class_leaves_finite_models():
     y = (np.arange(N) < 5).astype(int)
     found = Refits(Z, y, WEIGHTS, 2, [np.arange(5), np.arange(5, 9)]).fit(1.0)
     assert np.isfinite(found).all()
-    assert as_answers(scores(found[0], np.arange(N)), 2)[:, 1].max() < 0.01
+    assert probabilities_of(scores(found[0], np.arange(N)))[:, 1].max() < 0.01
