@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
 
 from absentia import (
     SVC,
@@ -85,17 +85,17 @@ def test_tipping_points_of_a_linear_model(linear):
 
 @pytest.mark.parametrize("kind", ["machine", "mixture", "marginal", "frame"])
 def test_decisions_of_classifiers_change_at_the_tipping_point(kind):
-    X, y = example()
+    X, y = example(120)
     rows = ROWS
     if kind == "frame":
         X, rows = (pd.DataFrame(values, columns=["a", "b", "c"]) for values in (X, rows))
     if kind == "marginal":
-        model = MarginalClassifier(HistGradientBoostingClassifier(max_iter=20), random_state=0)
+        model = MarginalClassifier(GaussianNB(), random_state=0)
     else:
         density = MixtureDensity(2, random_state=0) if kind == "mixture" else "gaussian"
         model = LogisticRegression(C=10.0, density=density)
     model.fit(X, y > 0)
-    found = tipping_point(model, rows, n_steps=24)
+    found = tipping_point(model, rows, n_steps=12)
     assert found.columns == tuple("abc" if kind == "frame" else ["x0", "x1", "x2"])
     for i, j in np.argwhere(~np.isnan(found.delta)):
         around = found.delta[i, j] * np.array([0.8, 1.2])

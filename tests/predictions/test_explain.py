@@ -25,6 +25,7 @@ from absentia import (
     LogisticRegression,
     MarginalClassifier,
     MarginalRegressor,
+    MixedDensity,
     MixtureDensity,
     bounded,
     explain,
@@ -223,7 +224,9 @@ def frame_of(table):
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_frames_with_words_and_limits(table, kind, tmp_path):
     frame, label = frame_of(table)
-    model = LogisticRegression(kernel=ExpectedRBF(), density="mixed").fit(frame, label)
+    model = LogisticRegression(
+        kernel=ExpectedRBF(), density=MixedDensity(2, n_init=1, random_state=0)
+    ).fit(frame, label)
     save(model, tmp_path / "model.skops")
     rows = frame[:3]
     if kind == "polars":
