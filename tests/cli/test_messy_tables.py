@@ -116,7 +116,7 @@ def test_bounds_and_dashes_are_missing_numbers(capsys):
     out = capsys.readouterr().out
     assert "35 of 400 values missing" in out
     assert "chi-square" in out
-    limits = "10 values such as '<0.5' count as missing here, but a model uses them as limits."
+    limits = "10 values such as '<0.5' are limits."
     assert f"a: numbers written as text; {limits}" in out
     assert main(["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m"]) == 0
     notes = capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_train_predict_and_ask(files, capsys):
     train = ["train", "sheet.csv", "-t", "Outcome", "-o", "model", "--method", "genrbf"]
     assert main(train) == 0
     said = capsys.readouterr().err
-    assert "such as '<0,5' are used as limits" in said
+    assert "such as '<0,5' are limits" in said
     assert "BP: use --numbers BP to keep such codes as numbers" in said
     assert "Ward: 2 categories" in said
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0

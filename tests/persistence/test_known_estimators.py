@@ -12,14 +12,13 @@ from sklearn.pipeline import make_pipeline
 
 from absentia import SVC, load, save
 from absentia.persistence.contents import check_contents
-from absentia.persistence.kinds import kind_of_words, parameter_names
-from absentia.persistence.known_classes import (
-    ESTIMATORS,
-    EVERY_ESTIMATOR,
-    PARTS,
+from absentia.persistence.kinds import (
+    kind_of_words,
+    parameter_names,
     sklearn_attributes,
     trusted_types,
 )
+from absentia.persistence.known_classes import ESTIMATORS, EVERY_ESTIMATOR, PARTS
 from absentia.tables.stored import Stored
 from persistence.fitted_variants import fitted
 

@@ -15,8 +15,8 @@ import absentia
 from absentia.kernels import Kernel
 from absentia.parameters import FloatMatrix
 from absentia.persistence.contents import check_contents, inner_objects
-from absentia.persistence.kinds import kind_of, known_kinds, parameter_names
-from absentia.persistence.known_classes import EVERY_ESTIMATOR, model_types
+from absentia.persistence.kinds import kind_of, known_kinds, model_types, parameter_names
+from absentia.persistence.known_classes import EVERY_ESTIMATOR
 from absentia.tables.known_limits import KeepsLimits
 from estimators import estimators, small
 from machines.contract import table, targets_of

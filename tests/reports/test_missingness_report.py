@@ -140,10 +140,7 @@ def test_tables_with_words_and_dates_are_described(frame, kind):
     assert report.columns == (*"abcde", "ward", "lead", "day")
     np.testing.assert_allclose(report.column_rates[5:], [1 / 3, 2 / 300, 0], atol=1e-15)
     assert report.little is not None
-    assert (
-        "1 value such as '<0.5' counts as missing here, but a model uses it as a limit"
-        in report.notes[0]
-    )
+    assert "1 value such as '<0.5' is a limit" in report.notes[0]
     assert report.notes[-1] == "Little's test uses only numbers, so not ward, which holds words."
     assert "\nNotes\n  lead: numbers written as text" in str(report)
 

@@ -89,7 +89,7 @@ def test_the_page_says_the_task_that_training_finds_and_that_limits_are_used():
     found = workspace.read("cost", {}, None)
     assert (found["task"], found["problem"]) == ("regression", "")
     crp = next(column for column in found["columns"] if column["name"] == "crp")
-    assert "2 values such as '<0,5' are used as limits" in crp["note"]
+    assert "2 values such as '<0,5' are limits" in crp["note"]
     # What training would refuse is said where the target is chosen.
     assert "fewer than two classes" in workspace.read("word", {}, None)["problem"]
 

@@ -34,9 +34,10 @@ from absentia.persistence.kinds import (
     kind_of,
     kind_of_words,
     known_kinds,
+    model_types,
     parameter_names,
+    trusted_names,
 )
-from absentia.persistence.known_classes import model_types, trusted_names
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError, Stored
 
@@ -72,22 +73,27 @@ _SHAPE_MESSAGES = (
 def check_model(model: BaseEstimator) -> None:
     """Raise ValueError where a model holds what is not known, or cannot predict with it.
 
-    The model is of no use afterwards: its random numbers, settings and caches are others.
+    A model that is whole is as it was afterwards: random numbers, settings and caches too.
     """
-    estimators = [value for value in check_contents(model) if isinstance(value, BaseEstimator)]
+    inner = check_contents(model)
+    estimators = [value for value in inner if isinstance(value, BaseEstimator)]
     if not any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
         return
+    trusted = set(trusted_names().values())
+    before = [(vars(value), dict(vars(value))) for value in inner if type(value) in trusted]
     for estimator in estimators:
         # A forest prints its progress when it predicts, too, and without a seed NumPy's global
         # random numbers are drawn: both belong to all threads of a program.
-        if "verbose" in vars(estimator):
-            estimator.verbose = 0
-        if vars(estimator).get("random_state", 0) is None:
-            estimator.random_state = 0
+        vars(estimator).update(
+            dict.fromkeys({"verbose", "random_state"} & vars(estimator).keys(), 0)
+        )
     # One row needs no workers, of which a file may ask for any number, and no compiled code.
     one_by_one = parallel_config(backend="sequential", n_jobs=1)
     with hidden_warnings(), np.errstate(all="ignore"), one_by_one, always_compiled(_REACH):
         _check_predictions(model)
+    for attributes, own in before:
+        attributes.clear()
+        attributes.update(own)
 
 
 def check_contents(model: BaseEstimator) -> list[Any]:
@@ -99,14 +105,15 @@ def check_contents(model: BaseEstimator) -> list[Any]:
     """
     if type(model) not in model_types():
         raise ValueError(f"{_called(model)}, which is not a model by itself")
-    inner = inner_objects(model)
-    for value in inner:
+    found = _objects_in(model)
+    for value, attributes in found:
         if type(value) not in _PLAIN:
-            _check_kinds(value)
+            _check_kinds(value, attributes)
     # These checks look into objects inside of others, whose kinds are known by now.
+    inner = [value for value, _ in found]
     for value in inner:
         if isinstance(value, Stored):
-            type(value).validate(value)
+            type(value).ensure_valid(value)
         elif isinstance(value, BaseEstimator):
             _check_estimator(value)
     return inner
@@ -114,14 +121,19 @@ def check_contents(model: BaseEstimator) -> list[Any]:
 
 def inner_objects(model: BaseEstimator) -> list[Any]:
     """Return every object inside a model once, the model first."""
+    return [value for value, _ in _objects_in(model)]
+
+
+def _objects_in(model: BaseEstimator) -> list[tuple[Any, dict[str, Any]]]:
+    """Return every object inside a model once, with the attributes that a file has."""
     trusted = set(trusted_names().values())
-    seen: dict[int, Any] = {}
+    seen: dict[int, tuple[Any, dict[str, Any]]] = {}
     pending: list[Any] = [model]
     while pending:
         value = pending.pop()
         if id(value) in seen:
             continue
-        seen[id(value)] = value
+        attributes: dict[str, Any] = {}
         if isinstance(value, dict):
             pending += [*value.keys(), *value.values()]
         elif isinstance(value, list | tuple | set):
@@ -129,25 +141,21 @@ def inner_objects(model: BaseEstimator) -> list[Any]:
         elif isinstance(value, np.ndarray):
             pending += np.ma.getdata(value).flat if value.dtype == object else ()
         elif type(value) in trusted:
-            pending += _attributes(value).values()
+            attributes = dict(vars(value))
+            if isinstance(value, Stored):  # others are computed from the fields
+                fields = known_kinds(type(value))
+                attributes = {name: held for name, held in attributes.items() if name in fields}
+            elif isinstance(value, IsotonicRegression):
+                attributes.pop("f_", None)  # made anew from the thresholds
+            pending += attributes.values()
+        seen[id(value)] = value, attributes
     return list(seen.values())
 
 
-def _attributes(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that a file has."""
-    attributes: dict[str, Any] = dict(vars(value))
-    if isinstance(value, Stored):
-        for name in attributes.keys() - known_kinds(type(value)).keys():
-            del attributes[name]  # computed from the fields
-    if isinstance(value, IsotonicRegression):
-        attributes.pop("f_", None)  # made anew from the thresholds
-    return attributes
-
-
-def _check_kinds(value: Any) -> None:
+def _check_kinds(value: Any, attributes: dict[str, Any]) -> None:
     """Refuse a value that is not known, or holds what is not."""
     if isinstance(value, Stored):
-        _check_fields(value)
+        _check_fields(value, attributes)
     elif isinstance(value, np.ndarray):
         if value.dtype.char in "?U" and value.nbytes:
             _check_entries(value)
@@ -159,7 +167,7 @@ def _check_kinds(value: Any) -> None:
         if type(value.bit_generator) is not np.random.PCG64:
             raise ValueError(f"random numbers of {type(value.bit_generator).__name__}")
     elif type(value) in trusted_names().values():
-        _check_attributes(value)
+        _check_attributes(type(value), attributes)
     elif not (
         kind_of_words("dtype | function").holds(value)
         or kind_of_words("bunch of estimator/str").holds(value)
@@ -174,11 +182,10 @@ def _called(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _check_attributes(value: Any) -> None:
+def _check_attributes(kind: type, attributes: dict[str, Any]) -> None:
     """Refuse attributes that objects of this class are not known to have, and other kinds."""
-    kind: type = type(value)
     known, parameters = known_kinds(kind), set(parameter_names(kind)) - {"memory"}
-    for name, held in _attributes(value).items():
+    for name, held in attributes.items():
         if name in parameters and type(held) in ANY_SCALAR:
             continue
         if callable(getattr(kind, name, None)):
@@ -194,10 +201,10 @@ def _check_attributes(value: Any) -> None:
             )
 
 
-def _check_fields(value: Stored) -> None:
+def _check_fields(value: Stored, attributes: dict[str, Any]) -> None:
     """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
     parts = set(trusted_names().values()) - model_types().keys()
-    pending: list[Any] = list(_attributes(value).values())
+    pending: list[Any] = list(attributes.values())
     while pending:
         held = pending.pop()
         if isinstance(held, dict):

@@ -27,8 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 
 from absentia.persistence.compiled_parts import tree_records
-from absentia.persistence.kinds import known_kinds
-from absentia.persistence.known_classes import allowed_classes, trusted_names
+from absentia.persistence.kinds import allowed_classes, known_kinds, trusted_names
 
 Node = dict[str, Any]
 
@@ -97,7 +96,8 @@ class _Walk:
                 self.refused.add(name)
                 self._visited.append((number, (), 0))
                 continue
-            fields, rule = _RULES[kind]
+            stored = kind == "NdArrayNode" and node["type"] == "numpy"
+            fields, rule = (_ARRAY, None) if stored else _RULES[kind]
             if not node.keys() <= fields:
                 raise _unread(node, fields)
             children: list[Node] = [] if rule is None else rule(node)
@@ -113,7 +113,7 @@ class _Walk:
                 content = json.dumps(node["content"])
             elif kind == "DictNode":
                 content = tuple(node["content"])
-            elif kind == "NdArrayNode" and node["type"] == "numpy":
+            elif stored:
                 array = self._arrays.get(node["file"]) or self._array(node["file"])
                 content = array.digest
                 if node["__class__"] != "ndarray" and array.shape:
@@ -217,11 +217,7 @@ def _object(node: Node) -> list[Node]:
 
 
 def _array(node: Node) -> list[Node]:
-    if node["type"] == "numpy":
-        if not node.keys() <= _ARRAY:
-            raise _unread(node, _ARRAY)
-        return []
-    _only(node, _EVERY_NODE | {"type", "content", "shape"})
+    """Arrays of objects are lists of nodes beside their shape."""
     if node["type"] != "json" or node["__class__"] != "ndarray":
         raise ValueError(f"an array of type {node['type']!r}")
     shape = _loaded(node["shape"], "TupleNode")
@@ -313,7 +309,7 @@ _RULES: dict[str, tuple[frozenset[str], Callable[[Node], list[Node]] | None]] = 
     "ListNode": (_CONTENT, itemgetter("content")),
     "LossNode": (_CONTENT | {"__reduce__"}, _loss),
     "MaskedArrayNode": (_CONTENT, _masked),
-    "NdArrayNode": (_CONTENT | {"file", "shape", "type"}, _array),
+    "NdArrayNode": (_CONTENT | {"shape", "type"}, _array),
     "ObjectNode": (_CONTENT, _object),
     "RandomGeneratorNode": (_CONTENT, _generator),
     "RandomStateNode": (_CONTENT, _random_state),
@@ -359,7 +355,9 @@ def _whole_array(node: Node) -> None:
 
 def _fields(node: Node, *names: str) -> dict[str, Node]:
     """Return the values of a dictionary with keys of text, and exactly those names if any."""
-    types = _loaded(node, "DictNode")["key_types"]["content"]
+    if node["__loader__"] != "DictNode":
+        raise ValueError(f"{node['__loader__']} in place of DictNode")
+    types = node["key_types"]["content"]
     if node["__class__"] != "dict" or set(map(itemgetter("__class__"), types)) - {"str"}:
         raise ValueError("fields with names that are not text")
     fields: dict[str, Node] = node["content"]

@@ -1,7 +1,8 @@
-"""Kinds of values that attributes may have, written as words or as type annotations.
+"""The classes that a model file may hold, and the kinds of values that their attributes may have.
 
-The fitted attributes of absentia's own classes are known by their annotations; the tables of
-scikit-learn's classes are written in words:
+Whatever is not known is refused. absentia's own classes are known as its estimators and values,
+scikit-learn's by the table of :mod:`absentia.persistence.known_classes`. The fitted attributes of
+absentia's classes are known by their annotations, those of scikit-learn's are written in words:
 
 - ``none bool int float str``: a scalar of Python or NumPy, of exactly that type;
 - ``floats[2]``: an array of two axes, exactly; also ``integers``, ``bools``, ``texts``, ``objects``
@@ -20,7 +21,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cache
+from importlib import import_module
+from inspect import isabstract
 from itertools import chain, product
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -30,11 +34,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from absentia.persistence.known_classes import (
+    ESTIMATORS,
     EVERY_ESTIMATOR,
     FUNCTIONS,
     NUMBER_TYPES,
-    model_types,
-    sklearn_attributes,
+    NUMPY_TYPES,
+    PARTS,
 )
 from absentia.tables.stored import Stored
 
@@ -175,7 +180,7 @@ def kind_of_annotation(annotation: Any) -> Kind:
     if isinstance(annotation, type) and issubclass(annotation, BaseEstimator):
         return Kind(
             annotation.__name__,
-            tests=(lambda v: isinstance(v, annotation) and type(v) in model_types(),),
+            tests=(lambda v: isinstance(v, annotation) and _is_model(v),),
         )
     if getattr(annotation, "_is_protocol", False):
         return kind_of_words("estimator")
@@ -223,6 +228,10 @@ def _is_dtype(value: Any) -> bool:
     return isinstance(value, type) and value in NUMBER_TYPES
 
 
+def _is_model(value: Any) -> bool:
+    return type(value) in model_types()
+
+
 def _is_results(value: Any) -> bool:
     """Return whether a value is ``cv_results_``, which may hold masked arrays of parameters."""
     if type(value) not in _DICTS or any(type(name) is not str for name in value):
@@ -237,7 +246,7 @@ def _is_results(value: Any) -> bool:
 _TESTS: dict[str, Callable[[Any], bool]] = {
     "columns": _is_step_of_columns,
     "dtype": _is_dtype,
-    "estimator": lambda value: type(value) in model_types(),
+    "estimator": _is_model,
     "false": lambda value: type(value) in _SCALARS["bool"] and not value,
     "function": lambda value: any(value is function for function in FUNCTIONS),
     "method": lambda value: type(value) is str and value in _METHODS,
@@ -315,7 +324,7 @@ def known_kinds(owner: type) -> dict[str, Any]:
     """
     parameters = parameter_names(owner)
     if issubclass(owner, Stored):
-        return dict.fromkeys(owner._field_names())
+        return dict.fromkeys(field.name for field in fields(owner))  # type: ignore[arg-type]
     known: dict[str, Any] = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
     known = known | sklearn_attributes().get(owner, {})
     is_ours = not owner.__module__.startswith("sklearn.")
@@ -344,3 +353,98 @@ def parameter_names(owner: type) -> list[str]:
         return []
     names: list[str] = owner._get_param_names()  # type: ignore[attr-defined]
     return [name for name in names if not isinstance(getattr(owner, name, None), property)]
+
+
+def trusted_types() -> list[type]:
+    """Return the types whose objects a file may hold, beside NumPy's arrays and Python's own.
+
+    These are absentia's estimators, kernels and the values they carry, and the estimators of
+    scikit-learn that absentia knows attribute by attribute, with their parts. All of them are plain
+    holders of parameters and arrays. Functions are not trusted, except scikit-learn's metrics and
+    scores of columns, which a grid search and a selection of columns name.
+    """
+    return list(trusted_names().values())
+
+
+@cache
+def trusted_names() -> dict[str, type]:
+    """Return the trusted types by their module and name."""
+    models = model_types()  # first: it imports the modules that define the values
+    values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
+    found = dict.fromkeys([*models, *values, *sklearn_attributes()])
+    return {f"{kind.__module__}.{kind.__name__}": kind for kind in found}
+
+
+@cache
+def model_types() -> dict[type, None]:
+    """Return the estimators that may stand wherever a file needs one, in order.
+
+    Of absentia, these are the public ones, and those that nothing else is derived from.
+    """
+    import absentia  # here, because it imports this module for `load`
+
+    for home in absentia._HOMES:
+        import_module(f"absentia.{home}")
+    found = _subclasses(BaseEstimator)
+    bases = {base for kind in found for base in kind.__mro__[1:]}
+    public = set(absentia.__all__)
+    ours = [kind for kind in found if kind.__name__ in public or kind not in bases]
+    return dict.fromkeys([*ours, *_classes(ESTIMATORS)])
+
+
+def _subclasses(kind: type) -> list[type]:
+    """Return the classes of absentia that are derived from another one."""
+    found: dict[type, None] = {}
+    pending: list[type] = kind.__subclasses__()
+    while pending:
+        child = pending.pop()
+        pending += child.__subclasses__() if child not in found else []
+        found[child] = None
+    return [child for child in found if child.__module__.startswith("absentia.")]
+
+
+@cache
+def sklearn_attributes() -> dict[type, dict[str, str]]:
+    """Return the kinds of the attributes of scikit-learn's estimators and parts, by class."""
+    return _classes(ESTIMATORS) | _classes(PARTS)
+
+
+def _classes(table: dict[str, dict[str, str]]) -> dict[type, dict[str, str]]:
+    found = {}
+    for path, attributes in table.items():
+        module, _, name = path.rpartition(".")
+        kind = getattr(import_module(f"sklearn.{module}"), name, None)
+        if kind is not None:  # parts are private to a version
+            found[kind] = attributes
+    return found
+
+
+@cache
+def allowed_classes() -> dict[str, frozenset[str]]:
+    """Return the names of the classes that each kind of node of skops may have.
+
+    Other kinds are refused: some call what they name (methods, operators, partial functions,
+    constructors), others hold what compiled code follows without looking (sparse matrices).
+    """
+    losses = {attributes["closs"] for attributes in PARTS.values() if "closs" in attributes}
+    masked = ("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray")
+    twister = ("numpy.random.mtrand.RandomState", "numpy.random.RandomState")
+    allowed = {
+        "DictNode": ("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
+        "ListNode": ("builtins.list",),
+        "TupleNode": ("builtins.tuple",),
+        "SetNode": ("builtins.set",),
+        "SliceNode": ("builtins.slice",),
+        "JsonNode": ("builtins.str",),
+        "TypeNode": [f"{kind.__module__}.{kind.__name__}" for kind in NUMBER_TYPES],
+        "FunctionNode": [f"{kind.__module__}.{kind.__name__}" for kind in FUNCTIONS],
+        "ObjectNode": trusted_names(),
+        "NdArrayNode": ["numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in NUMPY_TYPES)],
+        "MaskedArrayNode": masked,
+        "DTypeNode": ("numpy.dtype",),
+        "RandomStateNode": twister,
+        "RandomGeneratorNode": ("numpy.random._generator.Generator",),
+        "TreeNode": ("sklearn.tree._tree.Tree",),
+        "LossNode": [f"sklearn._loss._loss.{name}" for name in losses],
+    }
+    return {kind: frozenset(names) for kind, names in allowed.items()}

@@ -1,8 +1,6 @@
-"""The classes that a model file may hold, and the attributes of scikit-learn's.
+"""Table of scikit-learn's classes that a model file may hold, and of their attributes.
 
-Whatever is not known is refused. absentia's own classes are known as its estimators and values;
-their attributes are those that they annotate (:mod:`absentia.persistence.kinds`). scikit-learn's
-are listed below with their attributes and kinds, in the words of that module; in brackets are
+The kinds of attributes are in the words of :mod:`absentia.persistence.kinds`; in brackets are
 groups of attributes that several classes have. ``tests/persistence/test_known_estimators.py`` fits
 every class again, and fails when the table has too little or too much.
 """
@@ -10,13 +8,9 @@ every class again, and fails when the table has too little or too much.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from inspect import isabstract
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import (
     chi2,
     f_classif,
@@ -26,11 +20,9 @@ from sklearn.feature_selection import (
 )
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from absentia.tables.stored import Stored
-
-_NUMPY_TYPES = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
+NUMPY_TYPES = tuple(np.dtype(code).type for code in "?bhilqBHILQefdU")
 #: Types that a file may name as such: those of numbers and of text.
-NUMBER_TYPES: frozenset[type] = frozenset({bool, float, int, str, *_NUMPY_TYPES})
+NUMBER_TYPES: frozenset[type] = frozenset({bool, float, int, str, *NUMPY_TYPES})
 #: Functions that a file may name: metrics, and scores for the selection of columns.
 FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
     [get_scorer(name)._score_func for name in get_scorer_names()]
@@ -248,98 +240,3 @@ _groups = _parsed(_GROUPS, {})
 ESTIMATORS = _parsed(_ESTIMATORS, _groups)
 #: Parts of estimators, which stand only where the kind of an attribute names them.
 PARTS = _parsed(_PARTS, _groups)
-
-
-def trusted_types() -> list[type]:
-    """Return the types whose objects a file may hold, beside NumPy's arrays and Python's own.
-
-    These are absentia's estimators, kernels and the values they carry, and the estimators of
-    scikit-learn that absentia knows attribute by attribute, with their parts. All of them are plain
-    holders of parameters and arrays. Functions are not trusted, except scikit-learn's metrics and
-    scores of columns, which a grid search and a selection of columns name.
-    """
-    return list(trusted_names().values())
-
-
-@cache
-def trusted_names() -> dict[str, type]:
-    """Return the trusted types by their module and name."""
-    models = model_types()  # first: it imports the modules that define the values
-    values = [kind for kind in _subclasses(Stored) if not isabstract(kind)]
-    found = dict.fromkeys([*models, *values, *sklearn_attributes()])
-    return {f"{kind.__module__}.{kind.__name__}": kind for kind in found}
-
-
-@cache
-def model_types() -> dict[type, None]:
-    """Return the estimators that may stand wherever a file needs one, in order.
-
-    Of absentia, these are the public ones, and those that nothing else is derived from.
-    """
-    import absentia  # here, because it imports this module for `load`
-
-    for home in absentia._HOMES:
-        import_module(f"absentia.{home}")
-    found = _subclasses(BaseEstimator)
-    bases = {base for kind in found for base in kind.__mro__[1:]}
-    public = set(absentia.__all__)
-    ours = [kind for kind in found if kind.__name__ in public or kind not in bases]
-    return dict.fromkeys([*ours, *_classes(ESTIMATORS)])
-
-
-def _subclasses(kind: type) -> list[type]:
-    """Return the classes of absentia that are derived from another one."""
-    found: dict[type, None] = {}
-    pending: list[type] = kind.__subclasses__()
-    while pending:
-        child = pending.pop()
-        pending += child.__subclasses__() if child not in found else []
-        found[child] = None
-    return [child for child in found if child.__module__.startswith("absentia.")]
-
-
-@cache
-def sklearn_attributes() -> dict[type, dict[str, str]]:
-    """Return the kinds of the attributes of scikit-learn's estimators and parts, by class."""
-    return _classes(ESTIMATORS) | _classes(PARTS)
-
-
-def _classes(table: dict[str, dict[str, str]]) -> dict[type, dict[str, str]]:
-    found = {}
-    for path, attributes in table.items():
-        module, _, name = path.rpartition(".")
-        kind = getattr(import_module(f"sklearn.{module}"), name, None)
-        if kind is not None:  # parts are private to a version
-            found[kind] = attributes
-    return found
-
-
-@cache
-def allowed_classes() -> dict[str, frozenset[str]]:
-    """Return the names of the classes that each kind of node of skops may have.
-
-    Other kinds are refused: some call what they name (methods, operators, partial functions,
-    constructors), others hold what compiled code follows without looking (sparse matrices).
-    """
-    losses = {attributes["closs"] for attributes in PARTS.values() if "closs" in attributes}
-    masked = ("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray")
-    twister = ("numpy.random.mtrand.RandomState", "numpy.random.RandomState")
-    allowed = {
-        "DictNode": ("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
-        "ListNode": ("builtins.list",),
-        "TupleNode": ("builtins.tuple",),
-        "SetNode": ("builtins.set",),
-        "SliceNode": ("builtins.slice",),
-        "JsonNode": ("builtins.str",),
-        "TypeNode": [f"{kind.__module__}.{kind.__name__}" for kind in NUMBER_TYPES],
-        "FunctionNode": [f"{kind.__module__}.{kind.__name__}" for kind in FUNCTIONS],
-        "ObjectNode": trusted_names(),
-        "NdArrayNode": ["numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in _NUMPY_TYPES)],
-        "MaskedArrayNode": masked,
-        "DTypeNode": ("numpy.dtype",),
-        "RandomStateNode": twister,
-        "RandomGeneratorNode": ("numpy.random._generator.Generator",),
-        "TreeNode": ("sklearn.tree._tree.Tree",),
-        "LossNode": [f"sklearn._loss._loss.{name}" for name in losses],
-    }
-    return {kind: frozenset(names) for kind, names in allowed.items()}

@@ -2,7 +2,7 @@
 
 The format is that of skops: a zip archive of arrays and of a description of the objects that they
 belong to. Reading one makes objects of types that are trusted and no others, and sets their
-attributes; see :mod:`absentia.persistence.known_classes` and ``docs/security.md``.
+attributes; see :mod:`absentia.persistence.kinds` and ``docs/security.md``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
+from shutil import copyfileobj
 from tempfile import SpooledTemporaryFile
 from types import ModuleType
 from typing import IO, Any, BinaryIO
@@ -24,12 +24,11 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from sklearn.base import BaseEstimator
 
-from absentia.hidden_warnings import hidden_warnings
 from absentia.optional_imports import optional_import
 from absentia.parameters import shown
 from absentia.persistence.contents import check_model
 from absentia.persistence.description import refused_entries
-from absentia.persistence.known_classes import allowed_classes
+from absentia.persistence.kinds import allowed_classes
 from absentia.tables.files.formats import replaced
 
 _MARK = "absentia.json"
@@ -103,8 +102,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             archive.writestr(_MARK, json.dumps(mark))
         try:
             with open(draft, "rb") as stream:
-                # The copy is checked as load checks it; the caller's model is not touched.
-                _read(skops, stream, math.inf, wanted=False)
+                # What was written is checked as load does; the caller's model is not touched.
+                _read(skops, stream, math.inf)
         except _NotTrustedError as error:
             raise TypeError(
                 f"This {type(model).__name__} holds {error}, which load would refuse to create "
@@ -167,10 +166,8 @@ class _NotTrustedError(ValueError):
     """Names of what a file holds and is not made from files."""
 
 
-def _read(
-    skops: ModuleType, stream: BinaryIO, max_bytes: float, *, wanted: bool = True
-) -> tuple[str, Any]:
-    """Return why a file is refused and None, or nothing and its model, if it is wanted."""
+def _read(skops: ModuleType, stream: BinaryIO, max_bytes: float) -> tuple[str, Any]:
+    """Return why a file is refused and None, or nothing and its model."""
     with ZipFile(stream) as archive:
         if _MARK not in archive.namelist():
             return (
@@ -194,14 +191,11 @@ def _read(
             return refusal, None
         names = sorted({name for classes in allowed_classes().values() for name in classes})
         copy.seek(0)
-        with hidden_warnings():
-            trial = skops.load(copy, trusted=names)
-        if not isinstance(trial, BaseEstimator):
-            return f"holds a {type(trial).__name__}, which is not an estimator.", None
-        check_model(trial)
-        del trial
-        copy.seek(0)
-        return "", skops.load(copy, trusted=names) if wanted else None
+        model = skops.load(copy, trusted=names)
+    if not isinstance(model, BaseEstimator):
+        return f"holds a {type(model).__name__}, which is not an estimator.", None
+    check_model(model)
+    return "", model
 
 
 def _check_layout(archive: ZipFile, stream: BinaryIO) -> None:
@@ -212,8 +206,11 @@ def _check_layout(archive: ZipFile, stream: BinaryIO) -> None:
     for member in members:
         if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise ValueError(f"an archive with compression {member.compress_type}")
-    schema = b"".join(_steps(archive, _SCHEMA))
-    named = {_MARK, _SCHEMA, *map(bytes.decode, re.findall(rb'"file": "([^"]*)"', schema))}
+    schema = BytesIO()
+    with archive.open(_SCHEMA) as source:
+        copyfileobj(source, schema, _STEP)
+    files = re.findall(rb'"file": "([^"]*)"', schema.getbuffer())
+    named = {_MARK, _SCHEMA, *map(bytes.decode, files)}
     unknown = {member.filename for member in members} - named
     if unknown:
         raise ValueError(f"members that nothing reads: {shown(sorted(unknown))}")
@@ -243,20 +240,13 @@ def _clean_copy(archive: ZipFile) -> IO[bytes]:
     try:
         with ZipFile(copy, "w", ZIP_STORED) as target:
             for name in archive.namelist():
-                with target.open(ZipInfo(name), "w") as sink:
-                    sink.writelines(_steps(archive, name))
+                with archive.open(name) as source, target.open(ZipInfo(name), "w") as sink:
+                    copyfileobj(source, sink, _STEP)
     except BaseException:
         copy.close()
         raise
     copy.seek(0)
     return copy
-
-
-def _steps(archive: ZipFile, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a member, at most as many as the directory says."""
-    with archive.open(name) as source:
-        while step := source.read(_STEP):
-            yield step
 
 
 def _refusal(archive: ZipFile, max_bytes: float) -> str:

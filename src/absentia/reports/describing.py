@@ -13,8 +13,6 @@ from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 from absentia.tables.columns.guesses import case_note, read_columns
-from absentia.tables.columns.quantities import find_sentinels, sentinel_note
-from absentia.tables.columns.readings import LIMITS_OF_MODELS, without_sentinels
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
 
@@ -116,33 +114,18 @@ def _as_numbers(
     X: Any, kinds: Mapping[str, str] | None
 ) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
     """Return a table as numbers, which columns may be tested, and notes on how it was read."""
-    framed = hasattr(X, "columns")
-    if framed and kinds:
-        return _frame_as_numbers(X, kinds)
-    try:
-        table = as_table(X)
-    except ValueError:
-        if framed:
-            return _frame_as_numbers(X, {})
-        values = np.asarray(X)
-        if values.dtype.kind != "f" or not np.isinf(values).any():
-            raise
-        table = as_table(np.where(np.isinf(values), np.nan, values))
-        number = int(np.isinf(values).sum())
-        return table, np.ones(table.shape[1], dtype=bool), (infinite_note(number),)
-    notes: list[str] = []
-    for j, name in enumerate(X.columns if framed else ()):
-        codes = find_sentinels(table[:, j])
-        if codes:
-            notes.append(f"{name}: {sentinel_note(table[:, j], codes)}.")
-            table = np.array(table)
-            table[:, j] = without_sentinels(table[:, j], codes)
-    return table, np.ones(table.shape[1], dtype=bool), tuple(notes)
-
-
-def _frame_as_numbers(
-    X: Any, kinds: Mapping[str, str]
-) -> tuple[FloatArray, BoolArray, tuple[str, ...]]:
+    if not hasattr(X, "columns"):
+        infinite: tuple[str, ...] = ()
+        try:
+            table = as_table(X)
+        except ValueError:
+            values = np.asarray(X)
+            if values.dtype.kind != "f" or not np.isinf(values).any():
+                raise
+            table = as_table(np.where(np.isinf(values), np.nan, values))
+            infinite = (infinite_note(int(np.isinf(values).sum())),)
+        return table, np.ones(table.shape[1], dtype=bool), infinite
+    kinds = kinds or {}
     frame = as_frame(X)
     if not frame.size or not frame.columns.is_unique:
         as_table(X)  # which says what is wrong with it
@@ -162,7 +145,7 @@ def _frame_as_numbers(
     tested = np.array([reading.kind != "category" for reading in readings])
     notes = []
     for name, reading in zip(frame.columns, readings, strict=True):
-        said = reading.note_on_limits(LIMITS_OF_MODELS)
+        said = reading.note
         if reading.left_out:
             said = said if kinds.get(name) not in (None, "left out") else ""
         elif reading.kind == "category":

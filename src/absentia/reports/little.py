@@ -79,47 +79,13 @@ def little_test(
     the inverses are pseudo-inverses, and the degrees of freedom ``sum rank S[O,O] - rank S``:
     directions that keep less than a millionth of the variance of a column count as fixed.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        NaN where a value is missing. Columns that never vary, or that no row has, are left out.
-    tol : float, default=1e-5
-        The tolerance of :class:`absentia.GaussianDensity`. The default leaves an error that is
-        small relative to the spread of the statistic.
-    p_value : {"auto", "chi-square", "permutation"}, default="auto"
-        ``"permutation"`` completes the rows by draws from the Gaussian, assigns the patterns to
-        them at random, and compares the statistic with those of up to 199 such tables; it stops
-        when ten were as large. ``"auto"`` does so where chi-square cannot be trusted and the table
-        is small enough.
-    random_state : int, default=0
-        Seed of the permutations.
-
-    Returns
-    -------
-    LittleTest
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to compare: fewer than two patterns, patterns that have no column in
-        common, or no more rows than columns.
-
-    Notes
-    -----
-    A row with excess kurtosis ``k`` in its columns adds ``k / n_p`` to the variance of the term of
-    its pattern. Chi-square is trusted where these are below a tenth of its variance, and there are
-    ten rows per column: on 60 rows of a log-normal table it rejects twice as often as it should.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from absentia.missingness.amputation import mcar, self_censoring
-    >>> from absentia.reports.little import little_test
-    >>> X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
-    >>> little_test(mcar(X, 0.2, random_state=0)).p_value > 0.05
-    True
-    >>> little_test(self_censoring(X, 0.2, random_state=0)).p_value < 0.001
-    True
+    ``p_value`` is "chi-square", "permutation" (the rows are completed by draws from the Gaussian,
+    the patterns assigned to them at random, and the statistic compared with those of up to 199 such
+    tables, until ten were as large) or "auto": permutations where chi-square cannot be trusted and
+    the table is small enough. A row with excess kurtosis ``k`` adds ``k / n_p`` to the variance of
+    the term of its pattern; chi-square is trusted where these are below a tenth of its variance,
+    and there are ten rows per column. On 60 rows of a log-normal table it rejects twice as often as
+    it should. ValueError is raised where there is nothing to compare.
     """
     table = _varying_columns(as_table(X))
     if not table.size:

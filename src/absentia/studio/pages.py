@@ -128,13 +128,27 @@ async def body_of(request: Request) -> bytes:
     return b"".join(parts)
 
 
-async def json_of(request: Request) -> Json:
-    """Read the object that a request holds; an empty body is an empty object."""
-    try:
-        found = await run_in_threadpool(json.loads, await body_of(request) or b"{}")
-    except RecursionError:
-        raise ValueError("The page sent something that is nested too deeply.") from None
-    return as_object(found)
+@dataclass(frozen=True)
+class Asked:
+    """What the page sent: the body, the name of the file (for messages only), parts of the path."""
+
+    body: bytes
+    file_name: str
+    path: Mapping[str, str]
+
+    @classmethod
+    async def of(cls, request: Request) -> Asked:
+        """Read a request."""
+        name = printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
+        return cls(await body_of(request), name, request.path_params)
+
+    @property
+    def json(self) -> Json:
+        """The object that the body holds; an empty body is an empty object."""
+        try:
+            return as_object(json.loads(self.body or b"{}"))
+        except RecursionError:
+            raise ValueError("The page sent something that is nested too deeply.") from None
 
 
 def as_object(found: object) -> Json:
@@ -144,84 +158,52 @@ def as_object(found: object) -> Json:
     return found
 
 
-def file_name_of(request: Request) -> str:
-    """Return the name of the sent file, for messages only."""
-    return printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
+def _read(workspace: Workspace, asked: Asked) -> Answer:
+    found = asked.json
+    kinds = {name: str(kind) for name, kind in as_object(found.get("kinds", {})).items() if kind}
+    return workspace.read(str(found.get("target", "")), kinds, found.get("task") or None)
 
 
-async def _read(workspace: Workspace, request: Request) -> Answer:
-    asked = await json_of(request)
-    kinds = {name: str(kind) for name, kind in as_object(asked.get("kinds", {})).items() if kind}
-    task = asked.get("task") or None
-    return await run_in_threadpool(workspace.read, str(asked.get("target", "")), kinds, task)
+def _stop(workspace: Workspace, asked: Asked) -> Answer:
+    workspace.stop()
+    return workspace.progress()
 
 
-async def _work(workspace: Workspace, request: Request) -> Answer:
-    asked = await json_of(request)
-    return await run_in_threadpool(workspace.start, str(asked.get("what", "")))
-
-
-async def _progress(workspace: Workspace, request: Request) -> Answer:
-    return await run_in_threadpool(workspace.progress)
-
-
-async def _stop(workspace: Workspace, request: Request) -> Answer:
-    await run_in_threadpool(workspace.stop)
-    return await run_in_threadpool(workspace.progress)
-
-
-async def _row(workspace: Workspace, request: Request) -> Answer:
-    number = request.path_params["number"]
+def _row(workspace: Workspace, asked: Asked) -> Answer:
+    number = asked.path["number"]
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise ValueError("Rows are numbered from 1.")
-    return await run_in_threadpool(workspace.row, int(number))
+    return workspace.row(int(number))
 
 
-async def _answer(workspace: Workspace, request: Request) -> Answer:
-    asked = await json_of(request)
-    fields = {name: as_object(of) for name, of in as_object(asked.get("values", {})).items()}
+def _answer(workspace: Workspace, asked: Asked) -> Answer:
+    found = asked.json
+    fields = {name: as_object(of) for name, of in as_object(found.get("values", {})).items()}
     values = {
         name: FieldValue(str(of.get("state", "")), str(of.get("text", "")))
         for name, of in fields.items()
     }
-    costs = {name: float(str(cost)) for name, cost in as_object(asked.get("costs", {})).items()}
-    return await run_in_threadpool(workspace.answer, values, costs)
+    costs = {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
+    return workspace.answer(values, costs)
 
 
-async def _batch(workspace: Workspace, request: Request) -> Answer:
-    content = await body_of(request)
-    return await run_in_threadpool(workspace.start_batch, content, file_name_of(request))
+def _download(content: bytes, name: str) -> Response:
+    kind = "text/csv; charset=utf-8" if name.endswith(".csv") else "application/octet-stream"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)
 
 
-async def _batch_csv(workspace: Workspace, request: Request) -> Answer:
-    content = await run_in_threadpool(workspace.batch_csv)
-    return _download(content, "text/csv; charset=utf-8", "predictions.csv")
-
-
-async def _model_file(workspace: Workspace, request: Request) -> Answer:
-    content = await run_in_threadpool(workspace.model_file)
-    return _download(content, "application/octet-stream", "model.absentia")
-
-
-def _download(content: bytes, kind: str, name: str) -> Response:
-    return Response(
-        content,
-        media_type=kind,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
-
-
-#: Method, address below that of the workspace, and handler.
-WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Request], Awaitable[Answer]]], ...] = (
+#: Method, address below that of the workspace, and handler, which runs on a thread.
+WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ...] = (
     ("POST", "read", _read),
-    ("POST", "work", _work),
-    ("GET", "work", _progress),
+    ("POST", "work", lambda space, asked: space.start(str(asked.json.get("what", "")))),
+    ("GET", "work", lambda space, asked: space.progress()),
     ("POST", "stop", _stop),
     ("GET", "row/{number}", _row),
     ("POST", "answer", _answer),
-    ("POST", "batch", _batch),
-    ("GET", "batch.csv", _batch_csv),
-    ("GET", "model", _model_file),
+    ("POST", "batch", lambda space, asked: space.start_batch(asked.body, asked.file_name)),
+    ("GET", "batch.csv", lambda space, asked: _download(space.batch_csv(), "predictions.csv")),
+    ("GET", "model", lambda space, asked: _download(space.model_file(), "model.absentia")),
 )
 
 
@@ -236,9 +218,10 @@ def studio_app(
     spaces = Workspaces()
     opening = _Opening(spaces, frame, name)
 
-    def inside(handler: Callable[[Workspace, Request], Awaitable[Answer]]) -> _Handler:
+    def inside(handler: Callable[[Workspace, Asked], Answer]) -> _Handler:
         async def with_workspace(request: Request) -> Answer:
-            return await handler(spaces[request.path_params["workspace"]], request)
+            workspace = spaces[request.path_params["workspace"]]
+            return await run_in_threadpool(handler, workspace, await Asked.of(request))
 
         return _answering(with_workspace)
 
@@ -285,18 +268,16 @@ class _Opening:
                 raise ValueError("The studio was started without a file.")
             workspace = Workspace(self.frame, self.name)
         else:
-            label = file_name_of(request)
-            content = await body_of(request)
-            table, _ = await run_in_threadpool(read_bytes, content, label, notes.append)
-            workspace = Workspace(table, label)
+            sent = await Asked.of(request)
+            table, _ = await run_in_threadpool(read_bytes, sent.body, sent.file_name, notes.append)
+            workspace = Workspace(table, sent.file_name)
         summary = await run_in_threadpool(workspace.summary)
         return {"workspace": self.spaces.add(workspace), "notes": notes, **summary}
 
     async def open_model(self, request: Request) -> Answer:
         """Open a model file."""
-        workspace = await run_in_threadpool(
-            Workspace.of_model, await body_of(request), file_name_of(request)
-        )
+        sent = await Asked.of(request)
+        workspace = await run_in_threadpool(Workspace.of_model, sent.body, sent.file_name)
         return {"workspace": self.spaces.add(workspace), "model": workspace.model_card()}
 
 

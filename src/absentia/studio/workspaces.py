@@ -23,7 +23,6 @@ from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.tables.columns.guesses import id_note, read_columns
-from absentia.tables.columns.readings import LIMITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +104,7 @@ class Workspace:
             asked = kinds.get(name, "")
             is_id = reading.is_id and not asked
             kind = "left out" if reading.left_out or is_id else reading.kind
-            note = id_note(reading) if is_id else reading.note_on_limits(LIMITS)
+            note = id_note(reading) if is_id else reading.note
             columns.append({"name": str(name), "kind": kind, "note": note, "asked": asked})
         self.target, self.kinds, self.task = target, kinds, task
         self.kinds.pop(target, None)

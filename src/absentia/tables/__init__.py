@@ -14,7 +14,7 @@ from absentia.tables.rows import Learned, MemoryRows, RowIndex, Rows, set_fitted
 from absentia.tables.table import Table
 
 # After what streams are made of, which they import from here.
-from absentia.tables.opening import WordsAs, open_known, open_memory, open_rows, plan_of  # isort: skip
+from absentia.tables.encoder import WordsAs, open_known, open_memory, open_rows, plan_of  # isort: skip
 
 __all__ = [
     "BoolArray",

@@ -8,7 +8,7 @@ filled once (:meth:`ColumnPlan.read_frame`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
-from absentia.tables.columns.readings import LIMITS, ColumnReading, without_sentinels
+from absentia.tables.columns.readings import ColumnReading, filled, without_sentinels
 from absentia.tables.columns.supports import Support
-from absentia.tables.columns.training_columns import Options, filled, read_training_columns
+from absentia.tables.columns.training_columns import Options, read_training_columns
 from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import aligned
@@ -106,11 +106,7 @@ class ColumnPlan(Stored):
 
     def validate(self) -> None:
         """Raise ValueError unless there is a reading per column and a scale per number."""
-        self._require_type("readings", tuple)
-        for reading in self.readings:
-            if not isinstance(reading, ColumnReading):
-                raise ValueError("ColumnPlan.readings must be readings of columns.")
-            reading.validate()
+        self._require_types(tuple, "readings", entries=ColumnReading)
         if len(self.names) != len(self.readings) or len(set(self.names)) != len(self.names):
             raise ValueError("ColumnPlan.names must be one per reading, and all different.")
         for name in ("centres", "scales"):
@@ -195,9 +191,6 @@ optional
         options = Options(kinds or {}, max_categories, keep_ids, codes, supports or {})
         separator = frame.attrs.get(SEPARATOR, ",")
         readings, own = read_training_columns(columns, separator, y, options)
-        if limits:
-            for name, reading in readings.items():
-                readings[name] = replace(reading, note=reading.note_on_limits(LIMITS))
         if warn:
             warn_of_sentinels(readings)
         units = np.zeros(own.shape[1]), np.ones(own.shape[1])
@@ -304,7 +297,15 @@ optional
         that had a type in training and are text in the frame.
         """
         columns, separator = Column.of_frame(frame), frame.attrs.get(SEPARATOR)
-        return columns, later_readings(columns, self.by_name, separator=separator or ","), separator
+        readings = self.by_name
+        written = [
+            name
+            for name, reading in readings.items()
+            if reading.typed and not reading.left_out and name in columns and columns[name].is_text
+        ]
+        if written:
+            readings = later_readings(columns, readings, written, separator or ",")
+        return columns, readings, separator
 
     def read(self, X: Any) -> Table:
         """Read a frame by the plan, or an array of the columns of training in their order."""

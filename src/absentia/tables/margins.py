@@ -55,8 +55,7 @@ class SupportCurve(ScoreCurve):
         self._require_type("support", Support)
         self.support.ensure_valid()
         self._require_type("opens", bool)
-        for name in ("shift", "least", "most"):
-            self._require_type(name, float)
+        self._require_types(float, "shift", "least", "most")
         lower, upper = self.support.lower, self.support.upper
         inside = lower <= self.least <= self.most <= upper and 0 <= self.shift < np.inf
         if not inside or (self.opens and np.isinf(lower)):
@@ -180,11 +179,7 @@ class Margins(Stored):
 
     def validate(self) -> None:
         """Raise ValueError unless each column has a curve."""
-        self._require_type("curves", tuple)
-        for curve in self.curves:
-            if not isinstance(curve, ScoreCurve):
-                raise ValueError("Margins.curves must be curves of scores.")
-            curve.ensure_valid()
+        self._require_types(tuple, "curves", entries=ScoreCurve)
 
     @classmethod
     def of(cls, rows: Table, weights: FloatArray | None = None) -> Margins:

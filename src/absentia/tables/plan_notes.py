@@ -117,34 +117,17 @@ def _other_words(
     columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield what is said of new words and other signs, where there are any."""
-    # In columns of numbers, dates and durations every unreadable cell counts, new or not.
-    categories = {name: r for name, r in readings.items() if not r.is_quantity}
-    if new := new_words(columns, categories):
+    new = []
+    for name, reading in readings.items():
+        if reading.categories and not reading.left_out and name in columns:
+            known = set(reading.categories)
+            words = [text for text in columns[name].distinct if text not in known]
+            more = f" and {len(words) - 1} more" * (len(words) > 1)
+            new += [f"{words[0]!r} in {name!r}{more}"] if words else []
+    if new:
         yield "Words that did not occur in training count as missing", new, ", "
     if signs := other_signs(columns, readings, separator):
         yield "Some values are written differently from those in training", signs, "; "
-
-
-def new_words(columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]) -> list[str]:
-    """Return the texts of a later frame that did not occur in training: ``'violet' in 'colour'``.
-
-    New categories, and texts in columns where training had numbers alone; both count as missing.
-    """
-    found = []
-    for name, reading in readings.items():
-        if reading.left_out or name not in columns:
-            continue
-        column = columns[name]
-        if reading.categories:
-            known = set(reading.categories)
-            new = [text for text in column.distinct if text not in known]
-        elif reading.kind == "number" and column.is_text and not reading.counts.unreadable:
-            new = list(compress(column.distinct, _no_number(column, reading)))
-        else:
-            continue
-        if new:
-            found.append(f"{new[0]!r} in {name!r}" + f" and {len(new) - 1} more" * (len(new) > 1))
-    return found
 
 
 def _no_number(column: Column, reading: ColumnReading) -> BoolArray:

@@ -30,11 +30,11 @@ class Stored(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone: what was computed from them is computed again."""
-        return {name: getattr(self, name) for name in self._field_names()}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; anything else might pass for a value that was computed from them."""
-        expected = set(self._field_names())
+        expected = {field.name for field in fields(self)}  # type: ignore[arg-type]
         if not isinstance(state, dict) or set(state) != expected:
             raise ValueError(
                 f"{type(self).__name__} must have the fields {', '.join(sorted(expected))} and no "
@@ -56,10 +56,6 @@ class Stored(ABC):
             self.validate()
             self.__dict__[_VALID] = True
 
-    @classmethod
-    def _field_names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
-
     def _require_array(
         self, name: str, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
     ) -> None:
@@ -78,12 +74,25 @@ class Stored(ABC):
             raise ValueError(f"{type(self).__name__}.{name} must be finite, found NaN or infinity.")
 
     def _require_type(self, name: str, kind: type) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, kind):
-            raise ValueError(
-                f"{type(self).__name__}.{name} must be a {kind.__name__}, found "
-                f"{type(value).__name__}."
-            )
+        self._require_types(kind, name)
+
+    def _require_types(self, kind: type, *names: str, entries: type = object) -> None:
+        """Raise ValueError unless fields are of a type, and entries of a tuple of another."""
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise ValueError(
+                    f"{type(self).__name__}.{name} must be a {kind.__name__}, found "
+                    f"{type(value).__name__}."
+                )
+            for entry in getattr(self, name) if kind is tuple else ():
+                if not isinstance(entry, entries):
+                    raise ValueError(
+                        f"{type(self).__name__}.{name} must hold values of {entries.__name__}, "
+                        f"found {type(entry).__name__}."
+                    )
+                if isinstance(entry, Stored):
+                    entry.ensure_valid()
 
 
 def assume_valid(value: Value, *sources: Stored) -> Value:

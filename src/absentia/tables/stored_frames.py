@@ -20,21 +20,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.parameters import shown
-from absentia.tables.reading import BoolArray, IntArray
+from absentia.tables.reading import IntArray
 from absentia.tables.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of the types of columns: numbers and dates, with a time zone or without.
+#: Names of NumPy's types of numbers and dates, with a time zone or without.
 _NUMBERS = re.compile(
-    r"bool|boolean|complex(64|128)|(u?int|U?Int)(8|16|32|64)|([fF]loat)(16|32|64)"
-    r"|(datetime64|timedelta64)\[(s|ms|us|ns)\]"
+    r"bool|complex(64|128)|u?int(8|16|32|64)|float(16|32|64)|(datetime64|timedelta64)\[(s|ms|us|ns)\]"
     r"|datetime64\[(s|ms|us|ns), (?!dateutil)[A-Za-z0-9_+:/-]{1,50}\]"
 )
 #: Names of the types of columns that are stored cell by cell.
 _OBJECTS = re.compile(
-    r"object|str|string(\[(python|pyarrow)\])?"
+    r"object|str|string(\[(python|pyarrow)\])?|boolean|U?Int(8|16|32|64)|Float(32|64)"
     r"|(bool|u?int(8|16|32|64)|float|double|large_string|date32\[day\])\[pyarrow\]"
     r"|interval\[(int64|float64|datetime64\[(s|ms|us|ns)\]), (right|left|both|neither)\]"
     r"|period\[[A-Z]{1,3}(-[A-Z]{3})?\]"
@@ -52,58 +51,47 @@ _POLARS_TYPES = frozenset(
 class StoredCells(Stored):
     """Text or Python's objects, each different one stored once.
 
-    ``codes`` say which of the different objects each row has; negative ones are markers of missing
-    values. ``parts`` are the different objects in the order of their codes, by ``kinds``: the name
-    of a type that is written as text (:func:`_spellings`), or ``"other"`` for objects as they are.
+    ``codes`` say which of the different objects each row has. ``kinds`` are their types, and
+    ``texts`` how they are written (:func:`_spellings`), or the objects themselves where the kind is
+    ``"other"``.
     """
 
     codes: IntArray
-    kinds: tuple[str, ...]
-    parts: tuple[np.ndarray, ...]
+    kinds: np.ndarray
+    texts: np.ndarray
 
     def validate(self) -> None:
         """Raise ValueError unless every code has an object of a known kind."""
-        self._require_type("kinds", tuple)
-        self._require_type("parts", tuple)
-        if len(self.kinds) != len(self.parts):
-            raise ValueError("StoredCells must have one kind per part.")
-        for kind, part in zip(self.kinds, self.parts, strict=True):
-            if kind not in (*_spellings(), "other") or getattr(part, "ndim", 0) != 1:
-                raise ValueError(f"StoredCells of the kind {kind!r}.")
-            if part.dtype.kind != ("O" if kind == "other" else "U"):
-                raise ValueError(f"StoredCells of {part.dtype} for {kind}.")
-        _require_codes(self.codes, -len(_markers()), sum(map(len, self.parts)))
+        for part, types in ((self.kinds, "U"), (self.texts, "UO")):
+            if not (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in types):
+                raise ValueError("StoredCells must have text in one dimension.")
+        if not set(self.kinds.tolist()) <= {*_spellings(), "other"}:
+            raise ValueError("StoredCells of a kind that is not known.")
+        if len(self.kinds) != len(self.texts) or not all(
+            isinstance(text, str) for text in self.texts[self.kinds != "other"]
+        ):
+            raise ValueError("StoredCells must have one text per kind.")
+        _require_codes(self.codes, 0, len(self.texts))
 
     @classmethod
     def of(cls, cells: Sequence[Any] | np.ndarray) -> StoredCells:
         """Store objects of any kind."""
-        codes = np.empty(len(cells), dtype=np.intp)
-        found: dict[str, dict[Any, tuple[int, Any]]] = {}
-        kinds = []
+        codes, found = np.empty(len(cells), dtype=np.intp), dict[Any, tuple[int, str, Any]]()
         for row, cell in enumerate(cells):
-            codes[row] = marker = _marker_of(cell)
-            kinds.append("" if marker < 0 else _kind_of(cell))
-            if kinds[-1]:
-                known = found.setdefault(kinds[-1], {})
-                codes[row] = known.setdefault(_key_of(cell), (len(known), cell))[0]
-        start, parts = 0, []
-        for kind, known in found.items():
-            codes[[own == kind for own in kinds]] += start
-            start += len(known)
-            write = _spellings()[kind][0] if kind != "other" else _same
-            part = _objects([write(cell) for _, cell in known.values()])
-            parts.append(part if kind == "other" else part.astype(np.str_))
-        return cls(codes, tuple(found), tuple(parts))
+            kind, written = _written(cell)
+            key = kind, written if kind != "other" else id(cell)
+            codes[row] = found.setdefault(key, (len(found), kind, written))[0]
+        kinds = np.array([kind for _, kind, _ in found.values()], dtype=np.str_)
+        texts = _objects([written for _, _, written in found.values()])
+        return cls(codes, kinds, texts if (kinds == "other").any() else texts.astype(np.str_))
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def cells(self) -> np.ndarray:
         """Return the objects, shape (n_rows,)."""
-        cells: list[Any] = []
-        for kind, part in zip(self.kinds, self.parts, strict=True):
-            cells += map(_spellings()[kind][1] if kind != "other" else _same, part.tolist())
-        cells += reversed(_markers())  # negative codes count from the end
+        pairs = zip(self.kinds.tolist(), self.texts.tolist(), strict=True)
+        cells = [text if kind == "other" else _spellings()[kind][1](text) for kind, text in pairs]
         found: np.ndarray = _objects(cells)[self.codes]
         return found
 
@@ -132,7 +120,7 @@ class StoredType(Stored):
             raise ValueError(f"The type {shown(self.name)} of a column is not known.")
         if self.levels is not None:
             self._require_type("levels", StoredColumn)
-            self.levels.validate()
+            self.levels.ensure_valid()
         try:
             self.dtype()
         except (KeyError, TypeError, ValueError) as error:
@@ -173,50 +161,41 @@ class StoredType(Stored):
 
 @dataclass(frozen=True, eq=False)
 class StoredColumn(Stored):
-    """A column of pandas: numbers and dates, codes of categories, or cells.
+    """A column of pandas: numbers and dates of NumPy, codes of categories, or cells.
 
-    Dates with a time zone are in universal time. ``absent`` has the missing values of types that do
-    not write them into the values; the code of a missing category is -1.
+    Dates with a time zone are in universal time; the code of a missing category is -1.
     """
 
     type: StoredType
     values: np.ndarray | StoredCells
-    absent: BoolArray | None = None
 
     def validate(self) -> None:
         """Raise ValueError unless the type can be made from the values."""
         self._require_type("type", StoredType)
-        self.type.validate()
+        self.type.ensure_valid()
         if self.type.name == "category":
             _require_codes(self.values, -1, len(self.type.levels or ()))
             return
         if isinstance(self.values, StoredCells) and not _NUMBERS.fullmatch(self.type.name):
-            self.values.validate()
+            self.values.ensure_valid()
             return
         dtype = self.type.dtype()
-        kind = "M" if getattr(dtype, "tz", None) else getattr(dtype, "numpy_dtype", dtype).kind
+        kind = "M" if getattr(dtype, "tz", None) else dtype.kind
         self._require_type("values", np.ndarray)
         if self.values.ndim != 1 or self.values.dtype.kind != kind:  # type: ignore[union-attr]
             raise ValueError(f"A stored column must have values of {dtype} in one dimension.")
-        if self.absent is not None:
-            self._require_array("absent", bool, (len(self),))
 
     @classmethod
     def of(cls, column: pd.Series) -> StoredColumn:
         """Store a column."""
-        stored, dtype = StoredType.of(column.dtype, "pandas"), column.dtype
+        stored = StoredType.of(column.dtype, "pandas")
         if stored.name == "category":
             return cls(stored, column.cat.codes.to_numpy().astype(np.intp))
         if not _NUMBERS.fullmatch(stored.name):
             return cls(stored, StoredCells.of(column.to_numpy(dtype=object)))
-        if isinstance(dtype, np.dtype):
-            return cls(stored, column.to_numpy().copy())
-        if hasattr(dtype, "tz"):
-            return cls(stored, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().copy())
-        # Int64, Float32, boolean: an array of NumPy beside a mask.
-        inner = dtype.numpy_dtype
-        filled = column.to_numpy(dtype=inner, na_value=inner.type(0))
-        return cls(stored, filled, column.isna().to_numpy())
+        if hasattr(column.dtype, "tz"):
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return cls(stored, column.to_numpy().copy())
 
     def __len__(self) -> int:
         return len(self.values)
@@ -232,10 +211,7 @@ class StoredColumn(Stored):
             return pd.Series(pd.Categorical.from_codes(self.values, dtype=dtype))
         if getattr(dtype, "tz", None) is not None:
             return pd.Series(self.values).dt.tz_localize("UTC").astype(dtype)
-        column = pd.Series(pd.array(self.values, dtype=dtype))
-        if self.absent is not None:
-            column[self.absent] = pd.NA
-        return column
+        return pd.Series(self.values, dtype=dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +224,7 @@ class StoredFrame(Stored):
     def validate(self) -> None:
         """Raise ValueError unless there is one column per name, all of one length."""
         self._require_type("names", tuple)
-        self._require_type("columns", tuple)
-        for column in self.columns:
-            if not isinstance(column, StoredColumn):
-                raise ValueError(f"StoredFrame.columns holds a {type(column).__name__}.")
-            column.validate()
+        self._require_types(tuple, "columns", entries=StoredColumn)
         if len(self.columns) != len(self.names) or len({len(c) for c in self.columns}) > 1:
             raise ValueError("StoredFrame must have one column per name, all of one length.")
 
@@ -286,24 +258,6 @@ def _objects(cells: list[Any]) -> np.ndarray:
     return out
 
 
-def _same(cell: Any) -> Any:
-    return cell
-
-
-def _markers() -> list[Any]:
-    """Return the markers of missing values, for the codes -1, -2, ..."""
-    import pandas as pd
-
-    return [None, np.nan, pd.NA, pd.NaT]
-
-
-def _marker_of(cell: Any) -> int:
-    """Return the code of a marker of missing values, else 0."""
-    if isinstance(cell, float):  # np.float64 too
-        return -2 if cell != cell else 0
-    return next((-code for code, marker in enumerate(_markers(), 1) if cell is marker), 0)
-
-
 @cache
 def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return how cells of some types are written as text, and how that is read."""
@@ -319,6 +273,12 @@ def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]
 
     return {
         "str": (str, str),
+        "int": (repr, int),
+        "float": (repr, float),
+        "bool": (repr, "True".__eq__),
+        "NoneType": (repr, lambda text: None),
+        "NAType": (repr, lambda text: pd.NA),
+        "NaTType": (repr, lambda text: pd.NaT),
         "date": (date.isoformat, date.fromisoformat),
         "datetime": (datetime.isoformat, datetime.fromisoformat),
         "Timestamp": (str, pd.Timestamp),
@@ -328,26 +288,18 @@ def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]
     }
 
 
-def _kind_of(cell: Any) -> str:
-    """Return the kind of a cell; "other" if its text would not bring it back."""
+def _written(cell: Any) -> tuple[str, Any]:
+    """Return the kind of a cell and its text; "other" and the cell if text loses something."""
     kind = type(cell).__name__
-    if kind not in _spellings():
-        return "other"
-    write, read = _spellings()[kind]
-    try:
-        again = read(write(cell))
-        exact = type(again) is type(cell) and again == cell
-        # NumPy drops zero bytes at the end of text, and zones lose their names.
-        exact &= not write(cell).endswith("\0") and getattr(cell, "tzinfo", None) is None
-    except (TypeError, ValueError, ArithmeticError):
-        exact = False
-    return kind if exact else "other"
-
-
-def _key_of(cell: Any) -> Any:
-    """Return a key that two cells share if they count as one: 1, 1.0 and True are three."""
-    try:
-        hash(cell)
-    except TypeError:
-        return id(cell)
-    return type(cell), cell, str(cell)
+    if kind in _spellings():
+        write, read = _spellings()[kind]
+        try:
+            text = write(cell)
+            again = read(text)
+            exact = type(again) is type(cell) and repr(again) == repr(cell)
+            # NumPy drops zero bytes at the end of text, and zones lose their names.
+            if exact and text[-1:] != "\0" and getattr(cell, "tzinfo", None) is None:
+                return kind, text
+        except (TypeError, ValueError, ArithmeticError):
+            pass
+    return "other", cell

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.tables.columns.dates import cyclic_parts, find_cycles
+from absentia.tables.columns.dates import find_cycles
+from absentia.tables.columns.readings import cyclic_parts
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_numbers_among_other_words_stay_numbers(others, counts):
 def test_the_note_says_what_counts_as_missing():
     note = read_column(measured(90, "<0.5", "-", "-")).note
     assert note == (
-        "numbers written as text; 1 value such as '<0.5' counts as missing; "
+        "numbers written as text; 1 value such as '<0.5' is a limit; "
         "2 unreadable values ('-') count as missing"
     )
 

@@ -204,17 +204,3 @@ def find_cycles(days: FloatArray) -> tuple[str, ...]:
     if span >= 2 and len(np.unique(np.floor(24 * (known % 1.0)))) > 3:
         cycles.append("day")
     return tuple(cycles)
-
-
-def cyclic_parts(days: FloatArray, cycles: tuple[str, ...]) -> FloatArray:
-    """Return sine and cosine of each cycle, shape (n_rows, 2 * n_cycles)."""
-    parts = []
-    for cycle in cycles:
-        angle = 2 * np.pi * (days % PERIODS[cycle]) / PERIODS[cycle]
-        parts += [np.sin(angle), np.cos(angle)]
-    return np.column_stack(parts) if parts else np.empty((len(days), 0))
-
-
-def part_names(name: str, cycles: tuple[str, ...]) -> list[str]:
-    """Return the names of the columns of :func:`cyclic_parts`."""
-    return [f"{name} ({part} of {cycle})" for cycle in cycles for part in ("sine", "cosine")]

@@ -11,7 +11,7 @@ so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING
@@ -268,22 +268,18 @@ def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
 
 
 def later_readings(
-    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], *, separator: str = ","
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    written: Sequence[str],
+    separator: str,
 ) -> dict[str, ColumnReading]:
-    """Return how the columns of a later frame are read, by the readings of training.
+    """Return how the columns of a later frame are read, where some were typed in training.
 
-    Training decides, except for numbers that had a type there and are text now. Nothing is known
-    of how they are written, so this frame decides on their decimal sign, one for each column, by
-    the rules of :func:`guess_columns`; but in a table whose other columns had decimal commas,
-    fractions of training had points all the same.
+    The ``written`` columns are text now, and nothing is known of how their numbers were spelled.
+    So this frame decides on their decimal sign, one for each column, by the rules of
+    :func:`guess_columns`; but in a table whose other columns had decimal commas, fractions of
+    training had points all the same.
     """
-    written = [
-        name
-        for name, reading in readings.items()
-        if reading.typed and not reading.left_out and name in columns and columns[name].is_text
-    ]
-    if not written:
-        return dict(readings)
     commas = any(r.kind == "number" and r.decimal == "," for r in readings.values())
     found = guess_columns(columns, separator=separator, kinds=dict.fromkeys(written, "number"))
     decided = dict(readings)

@@ -177,8 +177,8 @@ def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | 
     notes = [_AS_TEXT + _comma_note(column), *_mark_notes(column.marks())]
     if counts.bounds:
         limit = next(compress(column.distinct, is_bound))
-        such = f"{counted(counts.bounds, 'value')} such as {limit!r}"
-        notes.append(f"{such} {count_as_missing(counts.bounds)}")
+        verb = "is a limit" if counts.bounds == 1 else "are limits"
+        notes.append(f"{counted(counts.bounds, 'value')} such as {limit!r} {verb}")
     if found:
         notes.append(sentinel_note(values, found))
     measured = [text for text in compress(column.distinct, is_number) if measurement(text)]

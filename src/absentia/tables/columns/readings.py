@@ -7,7 +7,7 @@ not be used, and how later columns of the same name are to be read. It is made b
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.dates import PERIODS, SECONDS_A_DAY, cyclic_parts, days_of, part_names
+from absentia.tables.columns.dates import PERIODS, SECONDS_A_DAY, days_of
 from absentia.tables.columns.numerals import number_of
 from absentia.tables.columns.supports import Support
-from absentia.tables.phrases import count_as_missing
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -26,13 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["number", "date", "duration", "ordered", "category"]
-#: Phrases on limits, for one value and for several, where a model is made of the column.
-LIMITS = ("is used as a limit", "are used as limits")
-#: The same where values are counted, and a model would use the same cells as limits.
-LIMITS_OF_MODELS = (
-    "counts as missing here, but a model uses it as a limit",
-    "count as missing here, but a model uses them as limits",
-)
 
 
 @dataclass(frozen=True)
@@ -92,19 +84,13 @@ class ColumnReading(Stored):
         """Raise ValueError unless the fields have known values of their types."""
         if self.kind not in get_args(Kind):
             raise ValueError(f"ColumnReading.kind {self.kind!r} is not known.")
-        for name, kind in (
-            *(("note", str), ("unit", str), ("counts", CellCounts), ("support", Support)),
-            *((name, bool) for name in ("is_id", "left_out", "grouped", "typed")),
-        ):
-            self._require_type(name, kind)
-        self.support.validate()
-        for name, kind in (
-            *((name, str) for name in ("categories", "date_formats", "cycles")),
-            *((name, float) for name in ("sentinels", "encoding")),
-        ):
-            self._require_type(name, tuple)
-            if not all(isinstance(value, kind) for value in getattr(self, name)):
-                raise ValueError(f"ColumnReading.{name} must hold values of {kind.__name__}.")
+        self._require_types(str, "note", "unit")
+        self._require_types(bool, "is_id", "left_out", "grouped", "typed")
+        self._require_types(tuple, "categories", "date_formats", "cycles", entries=str)
+        self._require_types(tuple, "sentinels", "encoding", entries=float)
+        self._require_types(CellCounts, "counts")
+        self._require_types(Support, "support")
+        self.support.ensure_valid()
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("ColumnReading.categories must be different.")
         if self.encoding and (
@@ -127,14 +113,6 @@ class ColumnReading(Stored):
     def in_doubt(self) -> bool:
         """Whether the rest of a table may show that the decimal sign is a comma after all."""
         return self.kind == "number" and self.decimal == "." and not self.shown
-
-    def note_on_limits(self, phrases: tuple[str, str]) -> str:
-        """Return the note with another phrase on limits such as ``<0.5``, for one or several."""
-        if not self.counts.bounds:
-            return self.note
-        verb = phrases[self.counts.bounds > 1]
-        missing = re.escape(count_as_missing(self.counts.bounds))
-        return re.sub(rf"(such as [^;]*?) {missing}", rf"\1 {verb}", self.note, count=1)
 
     def width(self, codes: bool = False) -> int:
         """Return the number of columns of :meth:`values`, with codes or with indicators."""
@@ -301,3 +279,41 @@ def _of_categories(column: Column, categories: tuple[str, ...], numbers: FloatAr
     position = {value: k for k, value in enumerate(categories)}
     rows = np.vstack([numbers, np.full(numbers.shape[1], np.nan)])
     return column.by_row(rows[[position.get(text, -1) for text in column.distinct]])
+
+
+def cyclic_parts(days: FloatArray, cycles: tuple[str, ...]) -> FloatArray:
+    """Return sine and cosine of each cycle, shape (n_rows, 2 * n_cycles)."""
+    parts = []
+    for cycle in cycles:
+        angle = 2 * np.pi * (days % PERIODS[cycle]) / PERIODS[cycle]
+        parts += [np.sin(angle), np.cos(angle)]
+    return np.column_stack(parts) if parts else np.empty((len(days), 0))
+
+
+def part_names(name: str, cycles: tuple[str, ...]) -> list[str]:
+    """Return the names of the columns of :func:`cyclic_parts`."""
+    return [f"{name} ({part} of {cycle})" for cycle in cycles for part in ("sine", "cosine")]
+
+
+def filled(
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    n_rows: int,
+    codes: bool,
+) -> FloatArray:
+    """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
+    places = places_of(readings, codes)
+    # Filled column by column: a table of words is many times its size as indicators.
+    out = np.full((n_rows, sum(r.width(codes) for r in readings.values())), np.nan)
+    for name, place in places.items():
+        if name in columns:
+            out[:, place] = readings[name].values(columns[name], codes=codes)
+    return out
+
+
+def places_of(readings: Mapping[str, ColumnReading], codes: bool) -> dict[str, slice]:
+    """Return where the numbers of each column are that is not left out."""
+    widths = [reading.width(codes) for reading in readings.values()]
+    ends = np.cumsum(widths, dtype=int).tolist()
+    found = zip(readings, widths, ends, strict=True)
+    return {name: slice(end - width, end) for name, width, end in found if width}

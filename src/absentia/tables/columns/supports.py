@@ -43,9 +43,8 @@ class Support(Stored):
 
     def validate(self) -> None:
         """Raise ValueError unless the range is one."""
-        for name in ("lower", "upper", "step", "origin"):
-            self._require_type(name, float)
-        self._require_type("is_open", bool)
+        self._require_types(float, "lower", "upper", "step", "origin")
+        self._require_types(bool, "is_open")
         if not self.lower < self.upper or not (
             0 <= self.step < np.inf and np.isfinite(self.origin)
         ):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import guess_columns, id_note, read_as
-from absentia.tables.columns.readings import ColumnReading
+from absentia.tables.columns.readings import ColumnReading, filled, places_of
 from absentia.tables.columns.supports import Support
 from absentia.tables.phrases import counted, listed, overrule
 from absentia.tables.reading import FloatArray, IntArray
@@ -75,7 +75,7 @@ def read_training_columns(
     targets = _target_columns(y, n_rows)
     cross_fitted = _encode_many(readings, columns, targets, options)
     own = filled(columns, readings, n_rows, options.codes)
-    for name, place in _places(readings, options.codes).items():
+    for name, place in places_of(readings, options.codes).items():
         if name in cross_fitted:
             own[:, place] = cross_fitted[name]
     own = _without_ids(readings, own, targets, options)
@@ -83,30 +83,6 @@ def read_training_columns(
         notes = [f"{name}: {reading.note}" for name, reading in readings.items() if reading.note]
         raise ValueError("No column has anything to learn from. " + "; ".join(notes) + ".")
     return _with_supports(readings, columns, own, options.codes, options.supports), own
-
-
-def filled(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    n_rows: int,
-    codes: bool,
-) -> FloatArray:
-    """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
-    places = _places(readings, codes)
-    # Filled column by column: a table of words is many times its size as indicators.
-    out = np.full((n_rows, sum(r.width(codes) for r in readings.values())), np.nan)
-    for name, place in places.items():
-        if name in columns:
-            out[:, place] = readings[name].values(columns[name], codes=codes)
-    return out
-
-
-def _places(readings: Mapping[str, ColumnReading], codes: bool) -> dict[str, slice]:
-    """Return where the numbers of each column are that is not left out."""
-    widths = [reading.width(codes) for reading in readings.values()]
-    ends = np.cumsum(widths, dtype=int).tolist()
-    found = zip(readings, widths, ends, strict=True)
-    return {name: slice(end - width, end) for name, width, end in found if width}
 
 
 def _target_columns(y: Any, n_rows: int) -> FloatArray | None:
@@ -197,7 +173,7 @@ def _without_ids(
     options: Options,
 ) -> FloatArray:
     """Leave out numbers that identify rows and say nothing; return the numbers of the others."""
-    places = _places(readings, options.codes)
+    places = places_of(readings, options.codes)
     ids = [
         name
         for name, reading in readings.items()
