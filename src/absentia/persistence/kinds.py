@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
@@ -324,7 +323,7 @@ def known_kinds(owner: type) -> dict[str, Any]:
     """
     parameters = parameter_names(owner)
     if issubclass(owner, Stored):
-        return dict.fromkeys(field.name for field in fields(owner))  # type: ignore[arg-type]
+        return dict.fromkeys(owner._field_names())
     known: dict[str, Any] = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
     known = known | sklearn_attributes().get(owner, {})
     is_ours = not owner.__module__.startswith("sklearn.")

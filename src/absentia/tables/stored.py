@@ -30,7 +30,7 @@ class Stored(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone: what was computed from them is computed again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in self._field_names()}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; anything else might pass for a value that was computed from them."""
@@ -55,6 +55,10 @@ class Stored(ABC):
         if _VALID not in self.__dict__:
             self.validate()
             self.__dict__[_VALID] = True
+
+    @classmethod
+    def _field_names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     def _require_array(
         self, name: str, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
