@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia import Beliefs
-from absentia.beliefs import ConditionalCovariances, ExplicitCovariances
+from absentia.beliefs import CovarianceTable
 from absentia.beliefs.conditioning import condition
 from densities.examples import random_prior, tables, with_holes
 from oracles import densities as oracles
@@ -83,7 +83,7 @@ def _taken(beliefs, rows):
     return Beliefs(
         beliefs.log_weights[rows],
         beliefs.means[rows],
-        ExplicitCovariances(beliefs.covariances.dense(beliefs.group_of_row[rows])),
+        CovarianceTable.of_matrices(beliefs.covariances.dense(beliefs.group_of_row[rows])),
         np.arange(len(rows)),
         type(beliefs.patterns).of_mask(beliefs.patterns.mask[rows]),
         beliefs.prior,
@@ -105,7 +105,7 @@ def test_parts_join_to_the_whole(explicit):
     parts = [beliefs[:5], beliefs[5:6], beliefs[6:]]
     whole = Beliefs.concatenate(parts)
     assert_same(whole, beliefs)
-    assert isinstance(whole.covariances, ExplicitCovariances) == explicit
+    assert (whole.covariances.prior is None) == explicit
 
 
 def test_only_beliefs_under_one_density_join():
@@ -156,7 +156,7 @@ def test_scaled_columns_stay_conditioned_on_their_density():
     beliefs, X = example()
     scale, shift = np.array([0.1, 2.0, -3.0, 1e4]), np.arange(4.0)
     moved = beliefs.transform(np.diag(scale), shift)
-    assert isinstance(moved.covariances, ConditionalCovariances)
+    assert moved.covariances.is_conditioned
     again = condition(moved.prior, X * scale + shift)[0]
     np.testing.assert_allclose(moved.means, again.means, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(moved.log_weights, again.log_weights, atol=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from absentia.beliefs import ConditionalCovariances, ExplicitCovariances, Prior
+from absentia.beliefs import CovarianceTable, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.threads import bounded_slices
@@ -22,7 +22,7 @@ def every_mask(d):
 def test_conditional_covariances_of_every_pattern():
     prior = random_prior(np.random.default_rng(0), 2, 4)
     masks = every_mask(4)
-    table = ConditionalCovariances(prior, masks)
+    table = CovarianceTable.conditioned(prior, masks)
     dense = table.dense()
     for mask, found in zip(masks, dense, strict=True):
         for c in range(2):
@@ -36,14 +36,13 @@ def test_conditional_covariances_of_every_pattern():
 
 def test_tables_select_and_slice():
     prior = random_prior(np.random.default_rng(1), 2, 3)
-    conditional = ConditionalCovariances(prior, every_mask(3))
-    explicit = ExplicitCovariances(conditional.dense())
+    conditional = CovarianceTable.conditioned(prior, every_mask(3))
+    explicit = CovarianceTable.of_matrices(conditional.dense())
     chosen = np.array([5, 0, 5])
     for table in (conditional, explicit):
         assert (table.n_groups, table.n_components, table.n_features) == (8, 2, 3)
-        assert np.array_equal(table.select(chosen).dense(), explicit.values[chosen])
-        assert np.array_equal(table.dense(slice(2, 4)), explicit.values[2:4])
-        assert np.array_equal(table.dense(chosen), explicit.values[chosen])
+        assert np.array_equal(table.dense(slice(2, 4)), explicit.explicit[2:4])
+        assert np.array_equal(table.dense(chosen), explicit.explicit[chosen])
         assert list(table.is_zero()) == [True] + [False] * 7
         np.testing.assert_array_equal(table.diagonals(), explicit.diagonals())
 
@@ -51,7 +50,7 @@ def test_tables_select_and_slice():
 def test_a_singular_prior_has_no_conditional_covariances():
     prior = Prior(np.ones(1), np.zeros((1, 2)), np.ones((1, 2, 2)))
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        ConditionalCovariances(prior, np.array([[True, False]])).dense()
+        CovarianceTable.conditioned(prior, np.array([[True, False]])).dense()
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         inverse_and_log_determinant(np.diag([1.0, 0.0]))
 

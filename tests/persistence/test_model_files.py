@@ -54,7 +54,7 @@ from absentia import (
     load,
     save,
 )
-from absentia.beliefs import ExplicitCovariances, Prior
+from absentia.beliefs import CovarianceTable, Prior
 from absentia.kernels import Kernel
 from absentia.persistence import model_files, trusted_types
 from absentia.tables.stored import Stored
@@ -246,8 +246,8 @@ def break_beliefs(machine, broken):
         "masks of numbers": {"covariances": replaced(table, masks=table.masks.astype(np.int8))},
         "other masks": {"covariances": replaced(table, masks=~table.masks)},
         "no table": {"covariances": {}},
-        "ragged table": {"covariances": ExplicitCovariances(np.zeros((9, 1, d, d + 1)))},
-        "flat table": {"covariances": ExplicitCovariances(np.zeros((9, d)))},
+        "ragged table": {"covariances": CovarianceTable.of_matrices(np.zeros((9, 1, d, d + 1)))},
+        "flat table": {"covariances": CovarianceTable.of_matrices(np.zeros((9, d)))},
         "prior": {"prior": replaced(prior, covariances=prior.covariances[:, :1])},
         "prior of nan": {"prior": replaced(prior, means=prior.means * np.nan)},
         "no components": {"prior": replaced(prior, weights=-prior.weights)},

@@ -27,6 +27,7 @@ from absentia import (
     MarginalRegressor,
     predict_uncertainty,
 )
+from absentia.predictions.answers import find_density
 from predictions.contract import example
 
 
@@ -203,3 +204,8 @@ def test_probabilities_have_the_names_of_the_classes(kind):
     # Classes with one spelling keep their numbers.
     alike = dataclasses.replace(doubt, classes=("1", "1")).to_frame()
     assert list(alike.columns[:2]) == ["probability_0", "probability_1"]
+
+
+def test_the_density_of_a_model_is_found_inside_a_wrapper():
+    machine = KernelRidge().fit(np.eye(4), np.arange(4))
+    assert find_density(FrozenEstimator(machine)) is machine.density_

@@ -8,7 +8,7 @@ error have the same form (:meth:`Beliefs.from_moments`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -21,6 +21,8 @@ from absentia.beliefs.construction import (
     joined,
     mapped,
     moments_by_row,
+    rescaled,
+    row_covariances,
     selected,
 )
 from absentia.beliefs.covariances import CovarianceTable
@@ -29,11 +31,11 @@ from absentia.beliefs.draws import sampled
 from absentia.beliefs.limits import limited
 from absentia.beliefs.prior import Prior, row_probabilities
 from absentia.beliefs.tilting import tilted
-from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, RowIndex
 from absentia.tables.margins import Margins
+from absentia.tables.phrases import counted
 from absentia.tables.stored import Stored, assume_valid, frozen
 
 if TYPE_CHECKING:
@@ -143,12 +145,7 @@ class Beliefs(Stored, MemoryRows):
         array([[0.1, 0. ],
                [0. , 0.1]])
         """
-        centres, table, group_of_row, prior = moments_by_row(means, covariances, variances, prior)
-        patterns = Patterns.of_mask(np.zeros(centres.shape, dtype=bool))
-        log_weights = np.zeros((len(centres), 1))
-        prior.ensure_valid()
-        made = cls(log_weights, centres[:, None, :], table, group_of_row, patterns, prior)
-        return assume_valid(made, prior)
+        return assume_valid(cls(*moments_by_row(means, covariances, variances, prior)))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
@@ -158,11 +155,6 @@ class Beliefs(Stored, MemoryRows):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.means)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features), as a table has it."""
-        return len(self), self.n_features
 
     @property
     def n_features(self) -> int:
@@ -182,10 +174,10 @@ class Beliefs(Stored, MemoryRows):
 
     def __repr__(self) -> str:
         conditioned = self.covariances.is_conditioned
-        origin = _counted(self.covariances.n_groups, "pattern") if conditioned else "from moments"
+        origin = counted(self.covariances.n_groups, "pattern") if conditioned else "from moments"
         return (
-            f"Beliefs of {_counted(len(self), 'row')} in {_counted(self.n_features, 'column')}, "
-            f"{_counted(self.n_components, 'component')}, {origin}"
+            f"Beliefs of {counted(len(self), 'row')} in {counted(self.n_features, 'column')}, "
+            f"{counted(self.n_components, 'component')}, {origin}"
         )
 
     @property
@@ -228,11 +220,11 @@ class Beliefs(Stored, MemoryRows):
 
         The root of the diagonal of :meth:`covariance`; zero where the value was observed.
         """
-        out = np.empty(self.shape)
-        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
-            variances = np.diagonal(self[part].covariance(), axis1=1, axis2=2)
-            out[part] = np.sqrt(np.maximum(variances, 0.0))
-        return out
+        variances = self.covariances.diagonals()[self.group_of_row]
+        if self.n_components > 1:
+            variances = variances + (self.means - self.mean()[:, None]) ** 2
+        total = np.einsum("ic,icj->ij", self.weights(), variances)
+        return np.sqrt(np.maximum(total, 0.0))
 
     def to_frame(self, index: object = None) -> pd.DataFrame:
         """Return a completed table with error bars, as a pandas frame.
@@ -334,16 +326,7 @@ class Beliefs(Stored, MemoryRows):
         ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
         components and between them.
         """
-        if self.n_components == 1:
-            return self.covariances.dense()[self.group_of_row, 0]
-        weights = self.weights()
-        # With roots of the weights both factors are the same: symmetric to the last bit.
-        offsets = np.sqrt(weights)[:, :, None] * (self.means - self.mean()[:, None])
-        out = np.einsum("icj,icl->ijl", offsets, offsets)
-        for part in bounded_slices(len(self), self.n_components * self.n_features**2):
-            dense = self.covariances.dense(self.group_of_row[part])
-            out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
-        return out
+        return row_covariances(self)
 
     def sample(self, size: int | None = None, random_state: RandomState = None) -> FloatArray:
         """Draw completed rows.
@@ -433,12 +416,7 @@ class Beliefs(Stored, MemoryRows):
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Beliefs:
         """Return the beliefs about ``(x - origin) / units``, a unit per column."""
-        prior = self.prior.kept_in_units(units, origin)
-        means, table = (self.means - origin) / units, self.covariances.in_units(units, prior)
-        changed = replace(self, means=means, covariances=table, prior=prior, margins=None)
-        if self.whole is not self:
-            changed.__dict__["_cut"] = self.whole.in_units(units, origin), self.rows_of_whole
-        return assume_valid(changed, self)
+        return rescaled(self, units, origin)
 
     def tile(self, rows: slice) -> Beliefs:
         """Return the beliefs about a range of rows, with :attr:`whole` set to all rows.
@@ -452,16 +430,19 @@ class Beliefs(Stored, MemoryRows):
         return part
 
     @property
+    def _tile(self) -> tuple[Beliefs, slice]:
+        whole: tuple[Beliefs, slice] = self.__dict__.get("_cut", (self, slice(0, len(self))))
+        return whole
+
+    @property
     def whole(self) -> Beliefs:
         """The beliefs that this is a :meth:`tile` of, or itself."""
-        cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
-        return self if cut is None else cut[0]
+        return self._tile[0]
 
     @property
     def rows_of_whole(self) -> slice:
         """The positions of these rows in :attr:`whole`."""
-        cut: tuple[Beliefs, slice] | None = self.__dict__.get("_cut")
-        return slice(0, len(self)) if cut is None else cut[1]
+        return self._tile[1]
 
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
         """Return the beliefs about ``A x + b``.
@@ -480,7 +461,3 @@ class Beliefs(Stored, MemoryRows):
         Beliefs
         """
         return mapped(self, A, b)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.completion import marginals, truncated_quantiles
+from absentia.beliefs.completion import component_quantiles, marginals
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.stored import frozen
 
@@ -157,10 +156,11 @@ def column_trials(
         at = np.broadcast_to(place[of][:, None], points.shape)
         if lower is not None and upper is not None:
             if unlimited is not None:
-                alone = _only_limited(table, rows, place[of])
+                limited = table.limited
+                alone = np.flatnonzero(limited[rows, at[:, 0]] & (limited.sum(axis=1)[rows] == 1))
                 ends = lower[lines[alone, 0], at[alone, 0]], upper[lines[alone, 0], at[alone, 0]]
-                points[alone], shares[alone] = _truncated_nodes(
-                    beliefs, unlimited, rows[alone], number[alone], ends, rule
+                points[alone], shares[alone] = _nodes(
+                    beliefs, rows[alone], number[alone], rule, ends, unlimited
                 )
             points = np.clip(points, lower[lines, at], upper[lines, at])
         values[lines, at], weights[lines] = points, shares
@@ -192,54 +192,38 @@ def trapezoidal(level: int) -> Rule:
 
 
 def _nodes(
-    beliefs: Beliefs, row: IntArray, number: IntArray, rule: Rule
+    beliefs: Beliefs,
+    row: IntArray,
+    number: IntArray,
+    rule: Rule,
+    limits: tuple[FloatArray, FloatArray] | None = None,
+    unlimited: Beliefs | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return points and weights for the belief about a number of each of some rows.
 
-    The belief is ``sum_c w_c N(m_c, s_c)`` with ``w``, ``m`` and ``s`` of the row's belief. Points
-    are in the units of the table.
+    The belief is ``sum_c w_c N(m_c, s_c)`` with ``w``, ``m`` and ``s`` of the row's belief; with
+    ``limits``, in the units of the table as the points are, its Gaussians are those of
+    ``unlimited``, cut off.
     """
     standard, share = rule
     weights, centres, deviations = marginals(beliefs, row, number)
-    points = _of_table(beliefs, number, centres[:, :, None] + deviations[:, :, None] * standard)
-    return points.reshape(len(row), -1), (weights[:, :, None] * share).reshape(len(row), -1)
+    if limits is not None and unlimited is not None:
+        _, centres, deviations = marginals(unlimited, row, number)
+        lower, upper = (_by_curves(beliefs, number, end, "forward") for end in limits)
+        limits = lower, upper
+    points = component_quantiles(centres, deviations, standard, limits).transpose(1, 2, 0)
+    flat = len(row), points.shape[1] * len(standard)  # there may be no rows
+    points = _by_curves(beliefs, number, points.reshape(flat), "backward")
+    return points, (weights[:, :, None] * share).reshape(flat)
 
 
-def _of_table(beliefs: Beliefs, number: IntArray, points: FloatArray) -> FloatArray:
-    """Return points in the units of the table."""
+def _by_curves(
+    beliefs: Beliefs, number: IntArray, values: FloatArray, direction: str
+) -> FloatArray:
+    """Return values of one number per row by its curve, forward to scores or backward."""
     if beliefs.margins is not None:
+        values = values.copy()
         for j in np.unique(number):
-            points[number == j] = beliefs.margins.curves[j].backward(points[number == j])
-    return points
-
-
-def _only_limited(table: Table, row: IntArray, place: IntArray) -> IntArray:
-    """Return which of some cells are the only ones of their row that have limits."""
-    if table.lower is None or table.upper is None:
-        return np.empty(0, dtype=np.intp)
-    limited = (np.isfinite(table.lower) | np.isfinite(table.upper)) & np.isnan(table.array)
-    return np.flatnonzero(limited[row, place] & (limited.sum(axis=1)[row] == 1))
-
-
-def _truncated_nodes(
-    beliefs: Beliefs,
-    unlimited: Beliefs,
-    row: IntArray,
-    number: IntArray,
-    limits: tuple[FloatArray, FloatArray],
-    rule: Rule,
-) -> tuple[FloatArray, FloatArray]:
-    """Return points and weights like :func:`_nodes`, of Gaussians between limits of the table."""
-    standard, share = rule
-    lower, upper = limits
-    if beliefs.margins is not None:
-        lower, upper = lower.copy(), upper.copy()
-        for j in np.unique(number):
-            curve, of = beliefs.margins.curves[j], number == j
-            lower[of], upper[of] = curve.forward(lower[of]), curve.forward(upper[of])
-    _, centres, deviations = marginals(unlimited, row, number)
-    points = truncated_quantiles(centres, deviations, ndtr(standard), lower, upper)
-    points = _of_table(beliefs, number, np.ascontiguousarray(points.transpose(1, 2, 0)))
-    weights = beliefs.weights()[row][:, :, None] * share
-    flat = len(row), points.shape[1] * points.shape[2]  # there may be no rows
-    return points.reshape(flat), weights.reshape(flat)
+            of = number == j
+            values[of] = getattr(beliefs.margins.curves[j], direction)(values[of])
+    return values

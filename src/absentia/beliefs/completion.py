@@ -52,14 +52,13 @@ def conditional_quantiles(
         raise ValueError(f"levels must be numbers between 0 and 1, found {levels!r}.")
     out = np.repeat(values[None], len(asked), axis=0)
     if limits is not None:
-        n_limited = (np.isfinite(limits[0]) | np.isfinite(limits[1])).sum(axis=1)
+        limited = np.isfinite(limits[0]) | np.isfinite(limits[1])
     for j in range(values.shape[1]):
         rows = np.flatnonzero(np.isnan(values[:, j]))
         found = _mixture_quantiles(*marginals(beliefs, rows, j), asked)
         if limits is not None and unlimited is not None:
             lower, upper = limits[0][rows, j], limits[1][rows, j]
-            alone = np.flatnonzero(n_limited[rows] == 1)
-            alone = alone[np.isfinite(lower[alone]) | np.isfinite(upper[alone])]
+            alone = np.flatnonzero(limited[rows, j] & (limited[rows].sum(axis=1) == 1))
             if len(alone):
                 _, means, deviations = marginals(unlimited, rows[alone], j)
                 weights = beliefs.weights()[rows[alone]]
@@ -72,24 +71,26 @@ def conditional_quantiles(
     return out
 
 
-def truncated_quantiles(
+def component_quantiles(
     means: FloatArray,
     deviations: FloatArray,
-    levels: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
+    standard: FloatArray,
+    limits: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """Return quantiles (n_levels, n_rows, k) of Gaussians (n_rows, k) between limits (n_rows,).
+    """Return quantiles (n_levels, n_rows, k) of Gaussians (n_rows, k) at levels ``Phi(standard)``.
 
-    That of a number without spread is itself, within the limits.
+    The Gaussians are cut off at ``limits`` (n_rows,), where there are any. The quantile of a number
+    without spread is itself, within the limits.
     """
+    if limits is None:
+        return means + deviations * standard[:, None, None]
     from scipy.stats import truncnorm  # takes long to import
 
+    lower, upper = (end[:, None] for end in limits)
     safe = np.where(deviations > 0, deviations, 1.0)
-    ends = (lower[:, None] - means) / safe, (upper[:, None] - means) / safe
-    found = truncnorm.ppf(levels[:, None, None], *ends, loc=means, scale=safe)
-    certain = np.clip(means, lower[:, None], upper[:, None])
-    return np.where(deviations > 0, found, certain)
+    ends = (lower - means) / safe, (upper - means) / safe
+    found = truncnorm.ppf(ndtr(standard)[:, None, None], *ends, loc=means, scale=safe)
+    return np.where(deviations > 0, found, np.clip(means, lower, upper))
 
 
 def marginals(
@@ -114,10 +115,7 @@ def _mixture_quantiles(
     Between those of the lowest and of the highest component, by bisection. The Gaussians are cut
     off at ``limits``, where there are any.
     """
-    if limits is None:
-        of_components = means[None] + deviations[None] * ndtri(levels)[:, None, None]
-    else:
-        of_components = truncated_quantiles(means, deviations, levels, *limits)
+    of_components = component_quantiles(means, deviations, ndtri(levels), limits)
     low, high = of_components.min(axis=2), of_components.max(axis=2)
     if weights.shape[1] == 1:
         return low

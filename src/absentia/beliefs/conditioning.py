@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from absentia.beliefs.beliefs import Beliefs
-from absentia.beliefs.covariances import ConditionalCovariances
+from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.low_rank_prior import factor_joint
 from absentia.beliefs.prior import FARTHEST, Prior, category_log_likelihoods, check_codes
 from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
@@ -145,37 +144,34 @@ class RowsGiven:
         if batch.members_are_missing:
             G = prior.precisions[component]
             # The minus makes the solutions the completed values: y[L] = -inv(G[L,L]) (G y)[L].
-            solved = _solve(batch, G, vectors @ -G, vectors, prior.well_conditioned)
+            by_inverses = prior.well_conditioned
+            _, log_determinants, inverses = _solve(batch, G, vectors @ -G, vectors, by_inverses)
             # From the completed row, because it is the minimum over y[L]: an error there enters
             # squared. With zeros in the holes two numbers as large as G would be subtracted.
             images = vectors @ G
             quadratics = np.einsum("ij,ij->i", vectors, images)
             if prior.inflation > _ENOUGH_TO_REFINE:
                 changes = np.zeros((n, d))
-                again = _solve(batch, G, -images, changes, prior.well_conditioned)
+                quadratics -= _solve(batch, G, -images, changes, by_inverses)[0]
                 vectors += changes
-                quadratics -= again.quadratics
-            log_determinants = solved.log_determinants + prior.log_determinants[component]
+            log_determinants = log_determinants + prior.log_determinants[component]
         else:
             S = np.ascontiguousarray(prior.covariances[component])
             sides, vectors = vectors, np.zeros((n, d))
             solved = _solve(batch, S, sides, vectors, prior.well_conditioned)
-            quadratics, log_determinants = solved.quadratics, solved.log_determinants
+            quadratics, log_determinants, inverses = solved
         constants = log_determinants + _LOG_2_PI * batch.n_observed(d)
         log_densities = -0.5 * (constants[batch.pattern_of_row] + quadratics)
-        return cls(vectors, log_densities, solved.inverses)
-
-
-class _Solved(NamedTuple):
-    quadratics: FloatArray
-    log_determinants: FloatArray
-    inverses: FloatArray
+        return cls(vectors, log_densities, inverses)
 
 
 def _solve(
     batch: GroupedRows, A: FloatArray, sides: FloatArray, X: FloatArray, by_inverses: bool
-) -> _Solved:
-    """Solve with the submatrices of ``A`` of the batch's patterns, writing to their members."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Solve with the submatrices of ``A`` of the batch's patterns, writing to their members.
+
+    Returns quadratic forms of the rows, log determinants and inverses of the patterns.
+    """
     n_patterns, most = batch.members.shape
     quadratics = np.empty(len(sides))
     log_determinants = np.empty(n_patterns)
@@ -187,7 +183,7 @@ def _solve(
     else:
         inverses = np.empty((0, most, most))
         solve_principal(A, *shape, sides, X, quadratics, log_determinants)
-    return _Solved(quadratics, log_determinants, inverses)
+    return quadratics, log_determinants, inverses
 
 
 _FEW_ROWS = 256
@@ -231,7 +227,7 @@ def condition(
     beliefs = Beliefs(
         log_weights=log_weights,
         means=means,
-        covariances=ConditionalCovariances(prior, patterns.masks),
+        covariances=CovarianceTable.conditioned(prior, patterns.masks),
         group_of_row=patterns.pattern_of_row,
         patterns=patterns,
         prior=prior,

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs.covariances import (
-    ConditionalCovariances,
-    CovarianceTable,
-    ExplicitCovariances,
-)
+from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.prior import Prior, check_codes
+from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, RowIndex
 from absentia.tables.margins import Margins
@@ -29,8 +26,8 @@ def moments_by_row(
     covariances: ArrayLike | None,
     variances: ArrayLike | None,
     prior: Prior | None,
-) -> tuple[FloatArray, ExplicitCovariances, IntArray, Prior]:
-    """Return means, covariance table, group of each row and prior; see ``Beliefs.from_moments``."""
+) -> tuple[FloatArray, FloatArray, CovarianceTable, IntArray, Patterns, Prior]:
+    """Return the parts of beliefs, in their order; see ``Beliefs.from_moments``."""
     centres = np.array(means, dtype=np.float64, ndmin=2)
     if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
         raise ValueError(
@@ -53,7 +50,10 @@ def moments_by_row(
             f"prior is about {prior.n_features} columns, but means have {d}; give the prior of "
             "rows in the same columns."
         )
-    return centres, ExplicitCovariances(frozen(values[:, None])), group_of_row, prior
+    prior.ensure_valid()
+    table = CovarianceTable.of_matrices(frozen(values[:, None]))
+    patterns = Patterns.of_mask(np.zeros(centres.shape, dtype=bool))
+    return np.zeros((n, 1)), centres[:, None, :], table, group_of_row, patterns, prior
 
 
 def covariances_by_group(
@@ -126,10 +126,12 @@ def joined(parts: Sequence[Beliefs]) -> Beliefs:
     log_weights = np.concatenate([part.log_weights for part in parts])
     patterns = Patterns.of_mask(np.concatenate([part.patterns.mask for part in parts]))
     if all(part.covariances.is_conditioned for part in parts):
-        table: CovarianceTable = ConditionalCovariances(first.prior, patterns.masks)
+        table = CovarianceTable.conditioned(first.prior, patterns.masks)
         group_of_row = patterns.pattern_of_row
     else:
-        table = ExplicitCovariances(np.concatenate([part.covariances.dense() for part in parts]))
+        table = CovarianceTable.of_matrices(
+            np.concatenate([part.covariances.dense() for part in parts])
+        )
         starts = np.cumsum([0] + [part.covariances.n_groups for part in parts[:-1]])
         group_of_row = np.concatenate(
             [part.group_of_row + start for part, start in zip(parts, starts, strict=True)]
@@ -170,6 +172,30 @@ def selected(beliefs: Beliefs, rows: RowIndex) -> Beliefs:
     return assume_valid(part, beliefs).labelled(beliefs.__dict__.get("_labels"))
 
 
+def row_covariances(beliefs: Beliefs) -> FloatArray:
+    """Return the covariance of each row; see :meth:`Beliefs.covariance`."""
+    if beliefs.n_components == 1:
+        return beliefs.covariances.dense()[beliefs.group_of_row, 0]
+    weights = beliefs.weights()
+    # With roots of the weights both factors are the same: symmetric to the last bit.
+    offsets = np.sqrt(weights)[:, :, None] * (beliefs.means - beliefs.mean()[:, None])
+    out = np.einsum("icj,icl->ijl", offsets, offsets)
+    for part in bounded_slices(len(beliefs), beliefs.n_components * beliefs.n_features**2):
+        dense = beliefs.covariances.dense(beliefs.group_of_row[part])
+        out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
+    return out
+
+
+def rescaled(beliefs: Beliefs, units: FloatArray, origin: FloatArray | float) -> Beliefs:
+    """Return the beliefs about ``(x - origin) / units``; a tile of the whole in those units."""
+    prior = beliefs.prior.kept_in_units(units, origin)
+    means, table = (beliefs.means - origin) / units, beliefs.covariances.in_units(units, prior)
+    changed = replace(beliefs, means=means, covariances=table, prior=prior, margins=None)
+    if beliefs.whole is not beliefs:
+        changed.__dict__["_cut"] = beliefs.whole.in_units(units, origin), beliefs.rows_of_whole
+    return assume_valid(changed, beliefs)
+
+
 def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
     """Return the beliefs about ``A x + b``; see :meth:`Beliefs.transform`."""
     A = np.array(A, dtype=np.float64, ndmin=2)
@@ -197,10 +223,10 @@ def mapped(beliefs: Beliefs, A: ArrayLike, b: ArrayLike) -> Beliefs:
         patterns = Patterns.of_mask(np.zeros((len(beliefs), A.shape[0]), dtype=bool))
     if patterns is beliefs.patterns and table.is_conditioned and diagonal.all():
         # Scaled columns are conditioned as before: the covariances are those of the new prior.
-        moved: CovarianceTable = ConditionalCovariances(prior, patterns.masks)
+        moved = CovarianceTable.conditioned(prior, patterns.masks)
     else:
         values = A @ table.dense() @ A.T
-        moved = ExplicitCovariances(frozen((values + values.transpose(0, 1, 3, 2)) / 2))
+        moved = CovarianceTable.of_matrices(frozen((values + values.transpose(0, 1, 3, 2)) / 2))
     found = replace(
         beliefs, means=means, covariances=moved, patterns=patterns, prior=prior, margins=None
     )

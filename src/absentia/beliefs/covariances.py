@@ -2,16 +2,14 @@
 
 Conditioned on what a row has, each component of a :class:`~absentia.beliefs.prior.Prior`
 leaves a covariance on what the row misses; it depends on the row's pattern alone, so the rows of a
-pattern share one entry. The table of a conditioned prior (:class:`ConditionalCovariances`) stores
-only the prior and the masks: the kernels' fast algorithm works from those and never needs the
-matrices.
+pattern share one entry. For these the table stores only the prior and the masks: the kernels' fast
+algorithm works from those and never needs the matrices. Rows with limits have matrices of their
+own after them, so that the other rows keep the fast algorithm.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,33 +24,77 @@ from absentia.tables.stored import Stored
 _SMALLEST_VARIANCE = 1e-250  # whose inverse, times any inflation, is a number
 
 
+@dataclass(frozen=True, eq=False)
 class CovarianceTable(Stored):
-    """Covariances by group of rows and by component; beliefs say which group a row is in."""
+    """Covariances by group of rows and by component; beliefs say which group a row is in.
 
-    #: Whether the covariances come from conditioning a prior, group by group of one pattern.
-    is_conditioned: ClassVar[bool] = False
+    First come the patterns of a conditioned prior, ``masks`` (n_patterns, n_features). For one that
+    misses ``L`` and has ``O`` the covariance is zero outside ``L x L``, where it is
+    ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L] = inv(inv(S)[L,L])``: Eq. (4)-(5) of [Smieja2018]_,
+    Eq. (2) of [Williams2005]_. After them come ``explicit`` matrices (n_explicit, k, d, d): rows
+    with limits, measurement error, or beliefs after an affine map. ``prior`` is None where all
+    groups are explicit.
+    """
+
+    prior: Prior | None
+    masks: BoolArray
+    explicit: FloatArray
+
+    @classmethod
+    def conditioned(
+        cls, prior: Prior, masks: BoolArray, explicit: FloatArray | None = None
+    ) -> CovarianceTable:
+        """Return the table of a prior given what patterns have, explicit groups after them."""
+        k, d = prior.means.shape
+        return cls(prior, masks, np.empty((0, k, d, d)) if explicit is None else explicit)
+
+    @classmethod
+    def of_matrices(cls, values: FloatArray) -> CovarianceTable:
+        """Return the table of explicit matrices (n_groups, k, d, d)."""
+        return cls(None, np.empty((0, values.shape[-1]), dtype=bool), values)
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parts are about the same components and columns."""
+        self._require_array("explicit", np.float64, (None, None, None, None))
+        k, d, _ = self.explicit.shape[1:]
+        self._require_array("explicit", np.float64, (None, k, d, d))
+        self._require_finite("explicit")
+        self._require_array("masks", bool, (0 if self.prior is None else None, d))
+        if self.prior is not None:
+            self._require_type("prior", Prior)
+            self.prior.ensure_valid()
+            if self.prior.means.shape != (k, d):
+                raise ValueError("CovarianceTable.prior must have the components of the table.")
+
+    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
+        """Raise ValueError unless rows without explicit groups are in those of their patterns."""
+        groups = np.where(group_of_row < len(self.masks), group_of_row, patterns.pattern_of_row)
+        if self.prior is not None and not (
+            np.array_equal(self.masks, patterns.masks)
+            and np.array_equal(groups, patterns.pattern_of_row)
+        ):
+            raise ValueError("CovarianceTable must have the patterns of the beliefs.")
 
     @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int, int]:
-        """The numbers of groups of rows, of Gaussians per group, and of columns."""
+    def is_conditioned(self) -> bool:
+        """Whether all groups are patterns of a conditioned prior."""
+        return self.prior is not None and not len(self.explicit)
 
     @property
     def n_groups(self) -> int:
         """The number of groups of rows that share their covariances."""
-        return self.shape[0]
+        return len(self.masks) + len(self.explicit)
 
     @property
     def n_components(self) -> int:
         """The number of Gaussians per group."""
-        return self.shape[1]
+        return int(self.explicit.shape[1])
 
     @property
     def n_features(self) -> int:
         """The number of columns."""
-        return self.shape[2]
+        return int(self.explicit.shape[2])
 
-    @abstractmethod
     def dense(
         self, groups: IntArray | slice = slice(None), n_together: int | None = None
     ) -> FloatArray:
@@ -60,88 +102,26 @@ class CovarianceTable(Stored):
 
         Part of a computation over ``n_together`` groups gets the bits of the whole of it.
         """
-
-    @abstractmethod
-    def is_zero(self) -> BoolArray:
-        """Return which groups are certain (their covariance is zero), shape (n_groups,)."""
-
-    @abstractmethod
-    def select(self, groups: IntArray) -> CovarianceTable:
-        """Return the table of some groups, in the order given."""
-
-    @abstractmethod
-    def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
-        """Return the table of ``x / units``, whose prior in those units is given."""
-
-    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
-        """Raise ValueError where the groups of rows must be their patterns, and are not."""
-
-    def explicit_groups(self) -> BoolArray:
-        """Return which groups have matrices of their own, not those of a conditioned prior."""
-        return np.full(self.n_groups, not self.is_conditioned)
-
-    def of_rows(
-        self, group_of_row: IntArray, patterns: Patterns
-    ) -> tuple[CovarianceTable, IntArray]:
-        """Return the table that some rows need, given their groups here, and their groups in it."""
-        kept, groups = np.unique(group_of_row, return_inverse=True)
-        return self.select(kept), groups
-
-    def uncertain_columns(self) -> BoolArray:
-        """Return which columns have a variance in some group, shape (n_features,)."""
-        return np.asarray(self.diagonals().any(axis=(0, 1)))
-
-    def diagonals(self) -> FloatArray:
-        """Return the variances, shape (n_groups, n_components, n_features)."""
-        # A few groups at a time, so that the matrices of all groups never stand at once.
-        out = np.empty((self.n_groups, self.n_components, self.n_features))
-        for part in bounded_slices(self.n_groups, self.n_components * self.n_features**2):
-            out[part] = np.diagonal(self.dense(part), axis1=2, axis2=3)
+        n_patterns, matrices = len(self.masks), self.explicit
+        if self.prior is None:
+            found: FloatArray = matrices[groups]
+            return found
+        asked = np.arange(self.n_groups)[groups]
+        own = asked >= n_patterns
+        if not own.any():
+            return self._conditional(self.prior, asked, n_together)
+        out = np.empty((len(asked), *matrices.shape[1:]))
+        out[own] = matrices[asked[own] - n_patterns]
+        if not own.all():
+            out[~own] = self._conditional(self.prior, asked[~own], n_together)
         return out
 
-
-@dataclass(frozen=True, eq=False)
-class ConditionalCovariances(CovarianceTable):
-    """The covariances that a prior leaves on what each pattern misses.
-
-    For a pattern that misses ``L`` and has ``O`` the covariance is zero outside ``L x L``, where
-    it is ``S[L,L] - S[L,O] inv(S[O,O]) S[O,L] = inv(inv(S)[L,L])``: Eq. (4)-(5) of [Smieja2018]_,
-    Eq. (2) of [Williams2005]_. ``masks`` of shape (n_groups, n_features) are True where missing.
-    """
-
-    prior: Prior
-    masks: BoolArray
-
-    is_conditioned: ClassVar[bool] = True
-
-    def validate(self) -> None:
-        """Raise ValueError unless the prior is consistent and the masks are about its columns."""
-        self._require_type("prior", Prior)
-        self.prior.ensure_valid()
-        self._require_array("masks", bool, (None, self.prior.n_features))
-
-    def validate_groups(self, patterns: Patterns, group_of_row: IntArray) -> None:
-        """Raise ValueError unless the groups are the patterns of the rows."""
-        if not (
-            np.array_equal(self.masks, patterns.masks)
-            and np.array_equal(group_of_row, patterns.pattern_of_row)
-        ):
-            raise ValueError("ConditionalCovariances must have the patterns of the beliefs.")
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The numbers of patterns, components and columns."""
-        return len(self.masks), self.prior.n_components, self.prior.n_features
-
-    def dense(
-        self, groups: IntArray | slice = slice(None), n_together: int | None = None
-    ) -> FloatArray:
-        """Return the matrices of some patterns."""
+    def _conditional(self, prior: Prior, asked: IntArray, n_together: int | None) -> FloatArray:
+        """Return the matrices of some patterns of the prior."""
         self.ensure_valid()
-        masks = np.array(self.masks[groups])  # writeable like all others: compiled only once
+        masks = np.array(self.masks[asked])  # writeable like all others: compiled only once
         n_masks = len(masks) if n_together is None else n_together
         fill = conditional_covariances.choose(n_masks * self.n_features**2)
-        prior = self.prior
         if prior.low_rank is not None:
             return factor_covariances(prior.low_rank, masks)
         out = np.zeros((self.n_components, len(masks), self.n_features, self.n_features))
@@ -152,72 +132,50 @@ class ConditionalCovariances(CovarianceTable):
         return np.ascontiguousarray(out.transpose(1, 0, 2, 3))
 
     def diagonals(self) -> FloatArray:
-        """Return the variances; of factors and noise without the matrices."""
-        if self.prior.low_rank is None:
-            return super().diagonals()
-        return factor_variances(self.prior.low_rank, self.masks)
+        """Return the variances, shape (n_groups, n_components, n_features)."""
+        if self.is_conditioned and self.prior is not None and self.prior.low_rank is not None:
+            return factor_variances(self.prior.low_rank, self.masks)
+        # A few groups at a time, so that the matrices of all groups never stand at once.
+        out = np.empty((self.n_groups, self.n_components, self.n_features))
+        for part in bounded_slices(self.n_groups, self.n_components * self.n_features**2):
+            out[part] = np.diagonal(self.dense(part), axis1=2, axis2=3)
+        return out
 
     def is_zero(self) -> BoolArray:
-        """Return which patterns are complete."""
-        return np.logical_not(self.masks.any(axis=1))
+        """Return which groups are certain (their covariance is zero), shape (n_groups,)."""
+        parts = [self.masks.any(axis=1), self.explicit.any(axis=(1, 2, 3))]
+        return np.logical_not(np.concatenate(parts))
 
     def uncertain_columns(self) -> BoolArray:
-        """Return which columns some pattern misses."""
-        return np.atleast_1d(self.masks.any(axis=0))
+        """Return which columns have a variance in some group, shape (n_features,)."""
+        variances = np.diagonal(self.explicit, axis1=2, axis2=3)
+        return np.asarray(self.masks.any(axis=0) | variances.any(axis=(0, 1)))
+
+    def explicit_groups(self) -> BoolArray:
+        """Return which groups have matrices of their own, not those of a conditioned prior."""
+        return np.arange(self.n_groups) >= len(self.masks)
 
     def of_rows(
         self, group_of_row: IntArray, patterns: Patterns
     ) -> tuple[CovarianceTable, IntArray]:
-        """Return the table of the patterns of some rows."""
-        return ConditionalCovariances(self.prior, patterns.masks), patterns.pattern_of_row
-
-    def select(self, groups: IntArray) -> ConditionalCovariances:
-        """Return the table of some patterns."""
-        return ConditionalCovariances(self.prior, self.masks[groups])
+        """Return the table that some rows need, given their groups here, and their groups in it."""
+        own = group_of_row >= len(self.masks)
+        if self.prior is not None and not own.any():
+            return self.conditioned(self.prior, patterns.masks), patterns.pattern_of_row
+        kept, among = np.unique(group_of_row[own] - len(self.masks), return_inverse=True)
+        if self.prior is None or own.all():
+            return self.of_matrices(self.explicit[kept]), among
+        groups = np.array(patterns.pattern_of_row)
+        groups[own] = len(patterns.masks) + among
+        return self.conditioned(self.prior, patterns.masks, self.explicit[kept]), groups
 
     def in_units(self, units: FloatArray, prior: Prior) -> CovarianceTable:
-        """Return the table of the prior in other units; explicit where the inverse would overflow.
+        """Return the table of ``x / units``, whose prior in those units is given.
 
-        That is where the variance of a column is all but zero in them.
+        All groups are explicit where the inverse of a variance would overflow.
         """
+        if self.prior is None:
+            return self.of_matrices(self.explicit / units / units[:, None])
         if np.diagonal(prior.covariances, axis1=1, axis2=2).min() > _SMALLEST_VARIANCE:
-            return ConditionalCovariances(prior, self.masks)
-        return ExplicitCovariances(self.dense()).in_units(units, prior)
-
-
-@dataclass(frozen=True, eq=False)
-class ExplicitCovariances(CovarianceTable):
-    """Explicit matrices (n_groups, k, d, d): measurement error, or beliefs after an affine map."""
-
-    values: FloatArray
-
-    def validate(self) -> None:
-        """Raise ValueError unless the matrices are square and finite."""
-        self._require_array("values", np.float64, (None, None, None, None))
-        self._require_array("values", np.float64, (None, None, None, self.n_features))
-        self._require_finite("values")
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The numbers of groups, components and columns."""
-        n_groups, k, d, _ = self.values.shape
-        return n_groups, k, d
-
-    def dense(
-        self, groups: IntArray | slice = slice(None), n_together: int | None = None
-    ) -> FloatArray:
-        """Return the matrices of some groups."""
-        dense: FloatArray = self.values[groups]
-        return dense
-
-    def is_zero(self) -> BoolArray:
-        """Return which groups have a covariance of zero."""
-        return np.logical_not(self.values.any(axis=(1, 2, 3)))
-
-    def select(self, groups: IntArray) -> ExplicitCovariances:
-        """Return the table of some groups."""
-        return ExplicitCovariances(self.values[groups])
-
-    def in_units(self, units: FloatArray, prior: Prior) -> ExplicitCovariances:
-        """Return the matrices in other units."""
-        return ExplicitCovariances(self.values / units / units[:, None])
+            return self.conditioned(prior, self.masks, self.explicit / units / units[:, None])
+        return self.of_matrices(self.dense() / units / units[:, None])

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats.qmc import Sobol
 from sklearn.utils import check_random_state
 
-from absentia.beliefs.prior import sample_codes
+from absentia.beliefs.prior import draw_codes
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.parameters import MOST_DRAWS, RandomState, count_from
@@ -58,7 +58,9 @@ def sampled(beliefs: Beliefs, size: int | None, random_state: RandomState) -> Fl
             offsets = (roots[local, c] @ noise).transpose(2, 0, 1)
             draws[:, rows] += np.where((component[:, rows] == c)[:, :, None], offsets, 0.0)
     if beliefs.codes is not None:
-        categories = sample_codes(beliefs.prior, beliefs.codes, component, rng)
+        categories = draw_codes(
+            beliefs.prior, beliefs.codes, component, lambda _, shape: rng.uniform(size=shape)
+        )
         draws = np.concatenate([draws, categories.astype(np.float64)], axis=2)
     return draws[0] if size is None else draws
 
@@ -149,7 +151,8 @@ def draw_rows(beliefs: Beliefs, points: DrawPoints) -> FloatArray:
     if beliefs.n_components == 1:
         draws: FloatArray = offsets[group, 0]
         draws += beliefs.means[:, :1]
-        return _with_codes(draws, beliefs, points, np.zeros((1, len(points)), dtype=np.intp))
+        component = np.zeros((len(beliefs), len(points)), dtype=np.intp)
+        return _with_codes(draws, beliefs, points, component)
     cumulative = np.cumsum(beliefs.weights(), axis=1)
     levels = points.component * cumulative[:, -1:]
     component = (levels[:, :, None] > cumulative[:, None, :-1]).sum(axis=2)
@@ -164,20 +167,18 @@ def _with_codes(
 ) -> FloatArray:
     """Return draws of numbers in the units of the table, with codes of categories after them.
 
-    ``component``, of shape (n, m) or (1, m), is the component that each draw comes from.
+    ``component`` (n, m) is the component that each draw comes from.
     """
     draws = beliefs.to_table_units(draws)
     if beliefs.codes is None:
         return draws
-    n, m, d = draws.shape
-    out = np.concatenate([draws, np.empty((n, m, beliefs.codes.shape[1]))], axis=2)
-    for j, table in enumerate(beliefs.prior.probabilities):
-        level = ndtr(points.normals[:, d + j])
-        cumulative = np.cumsum(table, axis=1)[component]
-        above = (level[:, None] * cumulative[:, :, -1:]) > cumulative[:, :, :-1]
-        given = beliefs.codes[:, j, None]
-        out[:, :, d + j] = np.where(given < 0, above.sum(axis=2), given)
-    return out
+    levels = ndtr(points.normals[:, beliefs.n_features :])
+
+    def uniform(column: int, shape: tuple[int, int]) -> FloatArray:
+        return np.broadcast_to(levels[:, column, None], shape)
+
+    codes = draw_codes(beliefs.prior, beliefs.codes, component.T, uniform)
+    return np.concatenate([draws, codes.transpose(1, 0, 2)], axis=2)
 
 
 def map_draws(

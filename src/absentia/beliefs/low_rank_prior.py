@@ -74,31 +74,26 @@ class LowRankPrior(Prior):
 
     def transform(self, A: FloatArray, b: FloatArray) -> Prior:
         """Return the density of ``A x + b``: of factors where ``A`` only rescales columns."""
-        moved = super().transform(A, b)
         scales = np.diagonal(A)
         if A.shape[0] == A.shape[1] and scales.all() and not (A - np.diag(scales)).any():
-            scaled = LowRankPrior(
-                moved.weights,
-                moved.means,
-                moved.covariances,
-                loadings=self.loadings * scales[:, None],
-                noises=self.noises * scales**2,
-            )
-            return assume_valid(scaled, self)
+            return assume_valid(self.scaled(scales, b), self)
+        moved = super().transform(A, b)
         return assume_valid(Prior(moved.weights, moved.means, moved.covariances), self)
+
+    def scaled(self, scales: FloatArray, centres: FloatArray) -> LowRankPrior:
+        """Return the density of ``scales * x + centres``, a scale per column."""
+        loadings, noises = self.loadings * scales[:, None], self.noises * scales**2
+        moved = super().scaled(scales, centres)
+        assert isinstance(moved, LowRankPrior)
+        return replace(moved, loadings=loadings, noises=noises)
 
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> LowRankPrior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
-        noises = self.noises / units / units
-        if not (noises > 0).all():  # smaller than any number in these units
-            noises = np.maximum(noises, np.finfo(float).tiny)
-        changed = replace(
-            self,
-            means=(self.means - origin) / units,
-            covariances=self.covariances / units / units[:, None],
-            loadings=self.loadings / units[:, None],
-            noises=noises,
-        )
+        moved = super().in_units(units, origin)
+        assert isinstance(moved, LowRankPrior)
+        # A noise may be smaller than any number in these units.
+        noises = np.maximum(self.noises / units / units, np.finfo(float).tiny)
+        changed = replace(moved, loadings=self.loadings / units[:, None], noises=noises)
         return assume_valid(changed, self)
 
 

@@ -6,6 +6,7 @@ each component of the belief has the component's probabilities; an observed cate
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -192,6 +193,11 @@ class Prior(Stored):
         found = replace(self, means=self.means @ A.T + b, covariances=covariances)
         return assume_valid(found, self)
 
+    def scaled(self, scales: FloatArray, centres: FloatArray) -> Prior:
+        """Return the density of ``scales * x + centres``, a scale per column."""
+        covariances = scales[:, None] * scales * self.covariances
+        return replace(self, means=centres + scales * self.means, covariances=covariances)
+
     def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Prior:
         """Return the density of ``(x - origin) / units``, a unit per column."""
         covariances = self.covariances / units / units[:, None]
@@ -285,19 +291,22 @@ def row_probabilities(
     return found
 
 
-def sample_codes(
-    prior: Prior, codes: IntArray, component: IntArray, rng: np.random.RandomState
+def draw_codes(
+    prior: Prior,
+    codes: IntArray,
+    component: IntArray,
+    uniform: Callable[[int, tuple[int, int]], FloatArray],
 ) -> IntArray:
     """Draw a category wherever one is missing, given the component drawn for each row.
 
     From codes (n_samples, n_columns) and components (n_draws, n_samples) to codes (n_draws,
-    n_samples, n_columns).
+    n_samples, n_columns). ``uniform`` returns uniform numbers for a column, of a shape.
     """
     drawn = np.repeat(codes[None], len(component), axis=0)
     for j, table in enumerate(prior.probabilities):
         missing = np.flatnonzero(codes[:, j] < 0)
         chosen = component[:, missing]
-        uniforms = rng.uniform(size=chosen.shape)
+        uniforms = uniform(j, chosen.shape)
         found = np.empty(chosen.shape, dtype=np.intp)
         for c, cumulative in enumerate(np.cumsum(table, axis=1)):
             own = chosen == c

@@ -12,16 +12,7 @@ from absentia.decisions.expected_gains import Setting, gains_from_draws, gains_o
 from absentia.decisions.measurements import Costs, Measurements, read_costs, unknown_column
 from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
 from absentia.densities.missing_values import MissingValues
-from absentia.parameters import (
-    FINITE,
-    INFINITE,
-    MOST_DRAWS,
-    SHARE,
-    count_from,
-    number_between,
-    shown,
-)
-from absentia.predictions.answers import find_density
+from absentia.parameters import FINITE, INFINITE, MOST_DRAWS, SHARE, count_from, number_between
 from absentia.predictions.wrapped_model import row_key
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 
@@ -135,14 +126,6 @@ def measure_next(
     >>> measure_next(machine, row, costs=[20.0, 1.0], budget=0.5).best
     ['stop']
     """
-    density = getattr(density, "estimator", density)
-    if density is None:
-        density = find_density(model)
-    elif isinstance(density, type) or not hasattr(density, "condition"):
-        raise TypeError(
-            "density must be a fitted density such as GaussianDensity().fit(X_train), found "
-            f"{shown(density)}."
-        )
     rows = read_rows(model, X, density)
     table, unknowns = rows.table, rows.unknowns
     trial_model = TrialModel.of(model, X, rows, loss)

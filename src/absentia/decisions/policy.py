@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from absentia.decisions.acquisition import Lookahead, LossName, measure_next
 from absentia.decisions.measurements import Costs, read_costs
 from absentia.decisions.trial_model import Loss, TrialModel, absent_cells, cells_of, read_rows
-from absentia.predictions.answers import find_density
 from absentia.predictions.row_formats import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, table_as
 from absentia.tables.frames import with_cells
@@ -209,7 +208,6 @@ class _Measuring:
     def of(
         cls, model: BaseEstimator, X: TableLike, oracle: Any, density: BaseEstimator
     ) -> _Measuring:
-        density = getattr(density, "estimator", density) or find_density(model)
         table, unknowns, given = read_rows(model, X, density)
         names = tuple(column.name for column in unknowns.columns)
         missing, worded = unknowns.missing(table.array), given is not None

@@ -17,7 +17,6 @@ from absentia.decisions.trial_model import RowsRead, TrialModel, read_rows
 from absentia.engine.threads import bounded_slices
 from absentia.parameters import DRAWS, number_between, numbers
 from absentia.pictures import FAINT, INK, pyplot, tidy
-from absentia.predictions.answers import find_density
 from absentia.tables import BoolArray, FloatArray, Table, TableLike
 
 if TYPE_CHECKING:
@@ -291,8 +290,7 @@ class _Setting:
         cls, model: BaseEstimator, X: TableLike, density: Any, n_draws: int, random_state: int
     ) -> _Setting:
         DRAWS.check("n_draws", n_draws)
-        density = getattr(density, "estimator", density)
-        rows = read_rows(model, X, find_density(model) if density is None else density)
+        rows = read_rows(model, X, density)
         trial = TrialModel.of(model, X, rows)
         classes = tuple(getattr(model, "classes_", ())) if trial.classifies else ()
         points = DrawPoints.sobol(n_draws, rows.unknowns.n_drawn, random_state).matched()

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import require_probabilities
 from absentia.machines.uncertainty import entropy
-from absentia.predictions.answers import layers
+from absentia.parameters import shown
+from absentia.predictions.answers import find_density, layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
 from absentia.predictions.row_formats import PlannedFormat, RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, plan_of
@@ -140,8 +141,16 @@ class RowsRead(NamedTuple):
     given: ReadFrame | None
 
 
-def read_rows(model: BaseEstimator, X: TableLike, density: BaseEstimator) -> RowsRead:
-    """Return a user's rows, and what a density says about their missing values."""
+def read_rows(model: BaseEstimator, X: TableLike, density: BaseEstimator | None) -> RowsRead:
+    """Return a user's rows, and what a density, by default the model's, says about them."""
+    density = getattr(density, "estimator", density)
+    if density is None:
+        density = find_density(model)
+    elif isinstance(density, type) or not hasattr(density, "condition"):
+        raise TypeError(
+            "density must be a fitted density such as GaussianDensity().fit(X_train), found "
+            f"{shown(density)}."
+        )
     plan = plan_of(density, X) or _encoder_plan(model)
     if plan is not None and not isinstance(X, Table):
         given = plan.read_frame(X)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
@@ -22,6 +21,7 @@ from absentia.beliefs.conditioning import (
 )
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses
+from absentia.beliefs.prior import likeliest_codes
 from absentia.beliefs.row_pvalues import log_row_pvalues
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
@@ -127,7 +127,14 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
     def _completed(self, rows: Table) -> FloatArray:
         """Return rows with their conditional means, in the order of ``columns_``."""
-        return completed(self.condition(rows), self._known_columns(rows)[0])
+        beliefs, codes = self.condition(rows), None
+        if beliefs.codes is not None:
+            codes = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
+        return self._in_order(completed(beliefs, self._known_columns(rows)[0]), codes)
+
+    def _in_order(self, numbers: FloatArray, codes: IntArray | None) -> FloatArray:
+        """Return numbers, and the values of categories, in the order of ``columns_``."""
+        return numbers
 
     def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
         """Draw completed rows, in the units of the table.
@@ -159,11 +166,11 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
     def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
         """Return completed rows at random, in the order of ``columns_``."""
-        values = self._known_columns(rows)[0]
-        drawn = self.condition(rows).sample(size, random_state)
-        if self.margins_ is not None:
-            drawn = self.margins_.backward(drawn)
-        return np.where(np.isnan(values), drawn, values)
+        values, beliefs = self._known_columns(rows)[0], self.condition(rows)
+        drawn, d = beliefs.sample(size, random_state), beliefs.n_features
+        numbers = beliefs.to_table_units(drawn[..., :d])
+        codes = None if beliefs.codes is None else drawn[..., d:].astype(np.intp)
+        return self._in_order(np.where(np.isnan(values), numbers, values), codes)
 
     def _in_units(
         self,
@@ -194,13 +201,15 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             with limits stays within them: exactly where it is the only one of its row, by
             Gaussians of the moments that are left, cut off at the limits, where there are more.
         """
-        rows = self._open_in_memory(X)
-        before, limits = self._before_limits(rows)
-        beliefs = before if limits is None else before.within(*limits)
-        values = self._known_columns(rows)[0]
-        found = conditional_quantiles(beliefs, values, levels, limits, before)
+        found = self._quantiles(self._open_in_memory(X), levels)
         plan, columns = plan_of(self), self._number_columns()
         return found if plan is None else found * plan.scales[columns] + plan.centres[columns]
+
+    def _quantiles(self, rows: Table, levels: ArrayLike) -> FloatArray:
+        before, limits = self._before_limits(rows)
+        beliefs = before if limits is None else before.within(*limits)
+        known = self._known_columns(rows)[0]
+        return conditional_quantiles(beliefs, known, levels, limits, before)
 
     def score_samples(self, X: TableLike) -> FloatArray:
         """Return the log-likelihood of the observed values of each row.
@@ -282,18 +291,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         check_is_fitted(self)
         COUNT.check("n_samples", n_samples)
-        return self._in_units([self._sampled(n_samples, check_random_state(random_state))])[0]
-
-    def _sampled(self, n_samples: int, rng: np.random.RandomState) -> FloatArray:
-        """Return rows from the density, in the order of ``columns_``."""
-        prior = self.prior_
-        components = rng.choice(prior.n_components, size=n_samples, p=prior.weights)
-        draws = rng.standard_normal((n_samples, prior.n_features))
-        for c in np.unique(components):
-            rows = components == c
-            root = np.linalg.cholesky(prior.covariances[c])
-            draws[rows] = prior.means[c] + draws[rows] @ root.T
-        return draws if self.margins_ is None else self.margins_.backward(draws)
+        nothing = Table(np.full((n_samples, self.n_features_in_), np.nan), columns_checked=True)
+        return self._in_units([self._drawn(nothing, None, random_state)])[0]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.

@@ -61,7 +61,8 @@ class FactorSearch:
 
     def fit(self, n_factors: int) -> tuple[LowRankPrior, Ascent]:
         """Fit one component, then as many as asked from its clusters."""
-        rows = self.training.sampled()
+        sample = self.training.sampled()
+        rows = sample.Z, sample.weights
         n_rows, k = len(rows[0]), self.settings.n_components
         require(
             k <= n_rows,
@@ -79,7 +80,8 @@ class FactorSearch:
         The tenth of the rows that is least likely does not count. Returns the number, those that
         were tried, and the mean log-likelihood per row of each.
         """
-        Z, weights = self.training.sampled()
+        sample = self.training.sampled()
+        Z, weights = sample.Z, sample.weights
         folds = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
         most = max(1, min(max_factors, Z.shape[1] - 1, len(Z) - 1))
         used = range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)

@@ -12,7 +12,6 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from absentia.beliefs.completion import conditional_quantiles
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import (
@@ -23,7 +22,7 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.tables import FloatArray, Table, TableLike, plan_of, table_as
+from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of, table_as
 from absentia.tables.reading import is_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
@@ -154,10 +153,10 @@ class DensityImputer(TransformerMixin, TakesMissing):
             return density.impute(X)
         values = self._filled(rows)
         if plan_of(density, X) is None:
-            values = self._with_empty_columns(values)
-            everything = np.arange(self.n_features_in_)
-            places = everything if self.keep_empty_features else density.columns_
-            names = getattr(self, "feature_names_in_", None)
+            places, names = self._places, getattr(self, "feature_names_in_", None)
+            wide = np.zeros((len(values), self.n_features_in_))
+            wide[:, density.columns_] = values
+            values = wide[:, places]
             filled = table_as(X, values, places, None if names is None else list(names[places]))
             if isinstance(X, np.ndarray) and X.dtype.kind == "f":
                 filled = filled.astype(X.dtype)
@@ -197,7 +196,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
             return out
         array = np.asarray(X)
         out, indicators = np.split(array, [array.shape[1] - len(self.indicator_.features_)], axis=1)
-        kept = names if self.keep_empty_features else names[self.density_.columns_]
+        kept = names[self._places]
         for name, missing in zip(names[self.indicator_.features_], indicators.T, strict=True):
             out = np.where((kept == name) & (missing[:, None] != 0), self.missing_values, out)
         return out
@@ -216,12 +215,16 @@ class DensityImputer(TransformerMixin, TakesMissing):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        kept = names
-        if plan_of(self.density_) is None and not self.keep_empty_features:
-            kept = names[self.density_.columns_]
+        kept = names[self._places] if plan_of(self.density_) is None else names
         if self.indicator_ is None:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    @property
+    def _places(self) -> IntArray:
+        """The columns that come back in arrays."""
+        everything = np.arange(self.n_features_in_)
+        return everything if self.keep_empty_features else self.density_.columns_
 
     def _names(self) -> np.ndarray:
         return _check_feature_names_in(self)
@@ -246,26 +249,16 @@ class DensityImputer(TransformerMixin, TakesMissing):
         filled: FloatArray = density._completed(rows)
         if self.strategy == "mean":
             return filled
-        beliefs, limits = density._before_limits(rows)
-        limited = beliefs if limits is None else beliefs.within(*limits)
-        known = density._known_columns(rows)[0]
         if self.strategy == "median":
-            numbers = conditional_quantiles(limited, known, [0.5], limits, beliefs)[0]
+            numbers = density._quantiles(rows, [0.5])[0]
         else:
-            likeliest = limited.log_weights.argmax(axis=1)
-            scores = limited.means[np.arange(len(limited)), likeliest]
-            numbers = np.where(np.isnan(known), limited.to_table_units(scores), known)
-        own = getattr(density, "number_columns_", density.columns_)
+            beliefs, known = density.condition(rows), density._known_columns(rows)[0]
+            scores = beliefs.means[np.arange(len(beliefs)), beliefs.log_weights.argmax(axis=1)]
+            numbers = np.where(np.isnan(known), beliefs.to_table_units(scores), known)
+        own = density._number_columns()
         filled = filled.copy()
         filled[:, np.searchsorted(density.columns_, own)] = numbers[:, : len(own)]
         return filled
-
-    def _with_empty_columns(self, values: FloatArray) -> FloatArray:
-        if not self.keep_empty_features:
-            return values
-        out = np.zeros((len(values), self.n_features_in_))
-        out[:, self.density_.columns_] = values
-        return out
 
     def _with_indicators(self, filled: Any, rows: Table, indicator: MissingIndicator) -> Any:
         missing = indicator.transform(_holes(self.density_, rows)).astype(np.float64)

@@ -149,13 +149,7 @@ class LowRankDensity(EMDensity):
         else:
             number = min(int(self.n_factors), max(1, len(training.columns)))
         fitted, ascent = search.fit(number)
-        scales, centres = training.scaling.scales, training.scaling.centres
-        prior = LowRankPrior.of(
-            fitted.weights,
-            centres + scales * fitted.means,
-            scales[:, None] * fitted.loadings,
-            scales**2 * fitted.noises,
-        )
+        prior = fitted.scaled(training.scaling.scales, training.scaling.centres)
         learned = {
             "prior_": prior,
             "weights_": prior.weights,

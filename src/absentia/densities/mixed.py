@@ -8,14 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs.completion import completed
-from absentia.beliefs.prior import likeliest_codes
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.mixture import MixtureDensity
 from absentia.densities.mixture_search import n_parameters
 from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories
 from absentia.missingness import Patterns
-from absentia.parameters import IntVector, RandomState, Rule, declared, number_between
+from absentia.parameters import IntVector, Rule, declared, number_between
 from absentia.tables import FloatArray, IntArray, Table, TableLike
 from absentia.tables.category_columns import codes_of_values, find_columns
 from absentia.tables.streams import Stream
@@ -118,40 +116,14 @@ converged_, n_features_in_, feature_names_in_
         """One array of shape (n_components_, n_categories) per column of categories."""
         return list(self.prior_.probabilities)
 
-    def _completed(self, rows: Table) -> FloatArray:
-        beliefs = self.condition(rows)
-        likeliest = np.empty((len(beliefs), 0), dtype=np.intp)
-        if beliefs.codes is not None:
-            likeliest = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
-        return self._side_by_side(completed(beliefs, self._known_columns(rows)[0]), likeliest)
-
-    def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
-        values, beliefs = self._known_columns(rows)[0], self.condition(rows)
-        d = values.shape[1]
-        tables = []
-        for table in beliefs.sample(1 if size is None else size, random_state):
-            numbers = beliefs.to_table_units(table[:, :d])
-            numbers = np.where(np.isnan(values), numbers, values)
-            tables.append(self._side_by_side(numbers, table[:, d:].astype(np.intp)))
-        return (
-            tables[0] if size is None else np.reshape(tables, (size, len(rows), len(self.columns_)))
-        )
-
-    def _sampled(self, n_samples: int, rng: np.random.RandomState) -> FloatArray:
-        empty = np.full((n_samples, self.n_features_in_), np.nan)
-        beliefs = self.condition(Table(empty, columns_checked=True))
-        drawn, d = beliefs.sample(random_state=rng), self.prior_.n_features
-        numbers = beliefs.to_table_units(drawn[:, :d])
-        return self._side_by_side(numbers, drawn[:, d:].astype(np.intp))
-
-    def _side_by_side(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
-        """Put numbers and the values of categories into the order of the table's columns."""
-        out = np.full((len(numbers), len(self.columns_)), np.nan)
-        place = {column: at for at, column in enumerate(self.columns_)}
-        for at, column in enumerate(self.number_columns_):
-            out[:, place[column]] = numbers[:, at]
-        for at, column in enumerate(self.category_columns_):
-            out[:, place[column]] = self.categories_[at][codes[:, at]]
+    def _in_order(self, numbers: FloatArray, codes: IntArray | None) -> FloatArray:
+        if codes is None:
+            return numbers
+        out = np.empty((*numbers.shape[:-1], len(self.columns_)))
+        places = np.searchsorted(self.columns_, self.number_columns_)
+        out[..., places] = numbers[..., : len(places)]
+        for at, place in enumerate(np.searchsorted(self.columns_, self.category_columns_)):
+            out[..., place] = self.categories_[at][codes[..., at]]
         return out
 
     def _known_columns(self, rows: Table) -> tuple[FloatArray, Patterns, IntArray | None]:

@@ -41,11 +41,13 @@ class RowCategories:
     codes: IntArray
     marginals: tuple[FloatArray, ...]
 
-    def indicators(self) -> list[FloatArray]:
-        """Return probabilities of frequent categories, at most 50 per column, (n_rows, ...)."""
+    def indicators(
+        self, rows: IntArray | slice = slice(None), most: int | None = None
+    ) -> list[FloatArray]:
+        """Return probabilities of the ``most`` frequent categories by column, (n_rows, ...)."""
         found = []
-        for column, shares in zip(self.codes.T, self.marginals, strict=True):
-            frequent = np.sort(np.argsort(-shares, kind="stable")[:_MOST_INDICATORS])
+        for column, shares in zip(self.codes[rows].T, self.marginals, strict=True):
+            frequent = np.sort(np.argsort(-shares, kind="stable")[:most])
             known = (column[:, None] == frequent).astype(np.float64)
             found.append(np.where(column[:, None] >= 0, known, shares[frequent]))
         return found
@@ -61,14 +63,6 @@ class RowCategories:
             weight = np.bincount(places, shares[seen], n_clusters * K).reshape(n_clusters, K)
             missing = np.bincount(labels[~seen], shares[~seen], n_clusters)
             found.append(weight + missing[:, None] * marginal)
-        return tuple(found)
-
-    def of_rows(self, rows: IntArray) -> tuple[FloatArray, ...]:
-        """Return the probabilities of all categories of a few rows, (len(rows), n_categories)."""
-        found = []
-        for column, marginal in zip(self.codes[rows].T, self.marginals, strict=True):
-            known = (column[:, None] == np.arange(len(marginal))).astype(np.float64)
-            found.append(np.where(column[:, None] >= 0, known, marginal))
         return tuple(found)
 
 
@@ -132,7 +126,7 @@ class MixtureSearch:
             settings.n_jobs,
         )
         self.covariance: FloatArray = whole.covariances[0]
-        self.completed, self.weights, codes = training.completed(whole)
+        self.completed, self.weights, codes = training.sampled().completed(whole)
         self.n_rows = len(self.completed)
         if self.weights is not None:
             self.n_rows = int(np.count_nonzero(self.weights))
@@ -213,7 +207,8 @@ class MixtureSearch:
                 f"init has {self.settings.init.n_features} columns, but {d} columns of the table "
                 "have observed values.",
             )
-            return [self.training.scaling.forward_prior(self.settings.init)]
+            scaling = self.training.scaling
+            return [self.settings.init.in_units(scaling.scales, scaling.centres)]
         clustered = self.settings.init == "kmeans"
         return [
             self._clustered_start(k, penalty) if clustered else self._scattered_start(k)
@@ -224,7 +219,9 @@ class MixtureSearch:
         """Start from k-means clusters of completed rows, seeded as k-means++ does."""
         numbers, categories = self.completed, self.categories
         shares = np.ones(len(numbers)) if self.weights is None else self.weights
-        points = numbers if categories is None else np.hstack([numbers, *categories.indicators()])
+        points = numbers
+        if categories is not None:
+            points = np.hstack([numbers, *categories.indicators(most=_MOST_INDICATORS)])
         labels, centres = cluster_rows(points, self.weights, k, self.rng)
         d = numbers.shape[1]
         centres = centres[:, :d]
@@ -253,7 +250,7 @@ class MixtureSearch:
         covariance = share_of_volume(k, len(self.covariance)) * self.covariance
         probabilities: tuple[FloatArray, ...] = ()
         if categories is not None:
-            pairs = zip(categories.of_rows(rows), categories.marginals, strict=True)
+            pairs = zip(categories.indicators(rows), categories.marginals, strict=True)
             probabilities = tuple((own + marginal) / 2 for own, marginal in pairs)
         covariances = np.repeat(covariance[None], k, axis=0)
         return Prior(np.full(k, 1 / k), self.completed[rows], covariances, probabilities)

@@ -16,9 +16,7 @@ from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, fit_density, make_density, words_for
 from absentia.densities.missing_values import MissingValues
 from absentia.engine.threads import bounded_slices
-from absentia.parameters import (
-    number_between,
-)
+from absentia.parameters import number_between
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -46,12 +44,8 @@ _LEVEL = number_between(1e-12, 0.5, expected="a rate between 0 and 0.5")
 class CellTests:
     """Tests of the observed cells of rows: log p-values and expected values.
 
-    Attributes
-    ----------
-    log_p : ndarray of shape (n_samples, n_columns)
-        By the user's columns; NaN for cells without a test.
-    expected : ndarray of shape (n_samples, n_features)
-        Conditional means, or likeliest categories, in the columns of the table.
+    ``log_p`` is by the user's columns, NaN for cells without a test; ``expected`` are conditional
+    means, or likeliest categories, in the columns of the table.
     """
 
     log_p: FloatArray

@@ -19,7 +19,7 @@ from absentia.beliefs.prior import FARTHEST
 from absentia.densities.em.expectation import Expectation, ExpectedMoments
 from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
 from absentia.densities.em.limited_rows import LimitedExpectation, narrow_intervals_filled
-from absentia.densities.em.scaling import Scaling, automatic_shrinkage
+from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Learned, Table
@@ -270,8 +270,12 @@ class TrainingRows:
 
         A narrow interval counts as a value.
         """
+        return shrinkage_from_sums(self.pair_sums())
+
+    def pair_sums(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return sums over the rows that have both of two columns."""
         Z = self.Z if self.limits is None else narrow_intervals_filled(self.Z, *self.limits)
-        return automatic_shrinkage(Z, self.weights)
+        return pair_sums(Z, self.weights)
 
     def expectation(
         self, *, sum_patterns: bool, n_jobs: int | None
@@ -315,9 +319,9 @@ class TrainingRows:
         """Return the E-step of factors and noise."""
         return FactorExpectation(self.Z, self.weights, self.patterns)
 
-    def sampled(self) -> tuple[FloatArray, FloatArray | None]:
-        """Return the rows in standard units and their weights."""
-        return self.Z, self.weights
+    def sampled(self) -> TrainingRows:
+        """Return the rows themselves; of streams it is a sample."""
+        return self
 
     def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
         """Return rows completed by their conditional means, weights and codes, for starts."""

@@ -65,9 +65,7 @@ def predict_uncertainty(
     True
     """
     DRAWS.check("n_draws", n_draws)
-    if isinstance(model, ConformalPredictor):
-        model = model.estimator_
-        model = model.estimator if isinstance(model, FrozenEstimator) else model
+    model = unwrapped(model)
     if hasattr(model, "predict_uncertainty"):
         doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
         return doubt
@@ -76,14 +74,21 @@ def predict_uncertainty(
         return machine_uncertainty(
             model, X, n_draws=n_draws, by_column=by_column, random_state=random_state
         )
-    wrapper = (MarginalClassifier if is_classifier(model) else MarginalRegressor)(
-        FrozenEstimator(model),
-        density=FrozenEstimator(find_density(model) if density is None else density),
-        n_draws=n_draws,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-    return wrapper.fit(X).predict_uncertainty(X, by_column=by_column)
+    density = find_density(model) if density is None else density
+    draws = {"n_draws": n_draws, "random_state": random_state, "n_jobs": n_jobs}
+    return marginal_model(model, density, X, **draws).predict_uncertainty(X, by_column=by_column)
+
+
+def unwrapped(model: BaseEstimator) -> Any:
+    """Return the model inside a conformal predictor or a FrozenEstimator."""
+    model = model.estimator_ if isinstance(model, ConformalPredictor) else model
+    return model.estimator if isinstance(model, FrozenEstimator) else model
+
+
+def marginal_model(model: BaseEstimator, density: Any, X: TableLike, **draws: Any) -> Any:
+    """Return a fitted model that answers incomplete rows by averages over a fitted density."""
+    kind = MarginalClassifier if is_classifier(model) else MarginalRegressor
+    return kind(FrozenEstimator(model), density=FrozenEstimator(density), **draws).fit(X)
 
 
 def layers(model: BaseEstimator) -> Iterator[Any]:
@@ -101,17 +106,7 @@ def layers(model: BaseEstimator) -> Iterator[Any]:
 
 
 def find_density(model: BaseEstimator) -> BaseEstimator:
-    """Return the fitted density inside a model: its own, or that of the model that it wraps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from absentia import KernelRidge
-    >>> machine = KernelRidge().fit(np.eye(4), np.arange(4))
-    >>> find_density(FrozenEstimator(machine)) is machine.density_
-    True
-    """
+    """Return the fitted density inside a model: its own, or that of the model that it wraps."""
     for layer in layers(model):
         density = getattr(layer, "density_", None)
         if density is not None:

@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
@@ -15,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.averaging import require_probabilities
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
-from absentia.machines.validation import checked_labels, warn_of_other_order
-from absentia.parameters import ESTIMATOR, Rule, check_parameters, declared, words
+from absentia.machines.validation import checked_labels
+from absentia.parameters import ESTIMATOR, Rule, declared, words
 from absentia.predictions.calibration import (
     Fitted,
     PredictionIntervals,
@@ -33,7 +32,7 @@ from absentia.predictions.conformal_base import (
 )
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.wrapped_model import class_probabilities
-from absentia.tables import FloatArray, TableLike, set_fitted
+from absentia.tables import FloatArray, Learned, TableLike
 
 #: Probabilities of equal rows differ by rounding with the batch that they are computed in. Scores
 #: that are closer than this are ties, which leave a class in the set.
@@ -129,23 +128,8 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
 
     conformity_score: str = "absolute"
 
-    def fit(self, X: TableLike, y: ArrayLike) -> ConformalRegressor:
-        """Train the estimator on a part of the rows and calibrate it with the rest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        warn_of_other_order(X, y)
-        table = HidingTable.of(X)
-        attributes = self._fit(table, self._check_targets(y, len(table)))
+    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
+        attributes = super()._fit(table, y)
         model = attributes["estimator_"]
         if self.conformity_score == "normalised" and not reports_spread(model):
             raise ValueError(
@@ -154,8 +138,7 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
                 "predict_uncertainty. Use GaussianProcessRegressor or MarginalRegressor, or "
                 "conformity_score='absolute'."
             )
-        set_fitted(self, table, attributes)
-        return self
+        return attributes
 
     def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction of each row; for quantiles, the middle of the two."""
@@ -273,41 +256,27 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
 
     conformity_score: str = "lac"
 
-    def fit(self, X: TableLike, y: ArrayLike) -> ConformalClassifier:
-        """Train the estimator on a part of the rows and calibrate it with the rest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN where a value is missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        warn_of_other_order(X, y)
-        table = HidingTable.of(X)
-        if isinstance(self.estimator, FrozenEstimator):
-            labels = checked_labels(self, y, len(table))
-            classes = np.asarray(self.estimator.classes_)
-            unknown = np.setdiff1d(labels, classes)
-            if len(unknown):
-                raise ValueError(
-                    f"The model knows the classes {classes.tolist()}, but calibration rows have "
-                    f"the label {unknown[0]!r}. Calibrate with labels that the model can predict."
-                )
-        else:
-            labels = self._check_targets(y, len(table))
-            classes = np.unique(labels)
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         require_probabilities(self.estimator)
-        attributes = self._fit(table, labels)
-        codes = np.searchsorted(classes, np.asarray(attributes["calibration_targets_"]))
-        found = attributes | {"calibration_targets_": codes, "classes_": classes}
-        set_fitted(self, table, found)
-        return self
+        if not isinstance(self.estimator, FrozenEstimator):
+            return super()._check_targets(y, n_samples)
+        labels = checked_labels(self, y, n_samples)
+        unknown = np.setdiff1d(labels, self.estimator.classes_)
+        if len(unknown):
+            known = np.asarray(self.estimator.classes_).tolist()
+            raise ValueError(
+                f"The model knows the classes {known}, but calibration rows have the label "
+                f"{unknown[0]!r}. Calibrate with labels that the model can predict."
+            )
+        return labels
+
+    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
+        classes = np.unique(y)
+        if isinstance(self.estimator, FrozenEstimator):
+            classes = np.asarray(self.estimator.classes_)
+        attributes = super()._fit(table, y)
+        codes = np.searchsorted(classes, attributes["calibration_targets_"])
+        return attributes | {"calibration_targets_": codes, "classes_": classes}
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the class that the estimator predicts for each row."""

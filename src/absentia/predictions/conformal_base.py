@@ -10,21 +10,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     ESTIMATOR,
     FRACTION,
     RandomState,
     Rule,
+    check_parameters,
     count_from,
     declared,
     words,
@@ -32,7 +35,7 @@ from absentia.parameters import (
 from absentia.predictions.calibration import Calibration, Fitted
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.wrapped_model import predict_parameters, rows_learned_from
-from absentia.tables import FloatArray, IntArray, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, TableLike, set_fitted
 from absentia.tables.stored import InconsistentError
 
 _FOLDS = 5
@@ -64,7 +67,30 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         "subsample": COUNT,
     }
 
-    def _fit(self, table: HidingTable, y: np.ndarray) -> dict[str, object]:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
+        """Train the estimator on a part of the rows and calibrate it with the rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN where a value is missing.
+        y : array-like of shape (n_samples,)
+            Numbers or class labels.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        warn_of_other_order(X, y)
+        table = HidingTable.of(X)
+        set_fitted(self, table, self._fit(table, self._check_targets(y, len(table))))
+        return self
+
+    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} does not define its targets.")
+
+    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
         """Return the fitted attributes: models, calibration rows and their targets."""
         templates = self._templates()
         if all(isinstance(template, FrozenEstimator) for template in templates):

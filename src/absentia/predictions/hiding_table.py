@@ -22,16 +22,9 @@ from absentia.tables.table import Table
 class HidingTable(Stored, Rows):
     """A user's table whose rows can be taken with more values missing.
 
-    Attributes
-    ----------
-    names : tuple or None
-        The columns of a frame; None for an array.
-    values : ndarray of shape (n_samples, n_features), or a pandas frame
-        An array for a frame of polars, a StoredFrame in a fitted model.
-    mask : ndarray of bool, shape (n_samples, n_features)
-        The missing values; one with limits is not missing.
-    lower, upper : ndarray of shape (n_samples, n_features) or None
-        Limits of values, see :func:`absentia.bounded`; they are hidden with the value.
+    ``names`` are the columns of a frame, None for an array. ``values`` are an array, also for a
+    frame of polars, or a pandas frame, a StoredFrame in a fitted model. A value with limits is not
+    missing in ``mask``; its limits are hidden with it.
     """
 
     names: tuple[Any, ...] | None

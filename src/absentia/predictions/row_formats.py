@@ -103,16 +103,8 @@ def _frame(
 class PlannedFormat(Stored):
     """The kind of frame that a model was trained on, and how numbers and codes become one.
 
-    Attributes
-    ----------
-    kind : {"pandas", "polars"}
-    plan : ColumnPlan
-    types : tuple of StoredType
-        The type of each column of the frame.
-    words : tuple of StoredCells
-        For a column of words, the user's own value for each category of the plan.
-    constants : StoredCells
-        The only value of each column that is left out because it has no other; None elsewhere.
+    ``words`` has, for each column of words, the user's own value for each category of the plan, and
+    ``constants`` the only value of each column that is left out because it has no other.
     """
 
     kind: str

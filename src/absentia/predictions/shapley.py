@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,11 +35,9 @@ from absentia.parameters import (
     shown,
     words,
 )
-from absentia.predictions.answers import find_density
-from absentia.predictions.conformal_base import ConformalPredictor
+from absentia.predictions.answers import find_density, marginal_model, unwrapped
 from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
-from absentia.predictions.marginal import MarginalClassifier, MarginalRegressor
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing
@@ -223,8 +220,7 @@ class _Game:
         **draws: Any,
     ) -> _Game:
         """Make any model answer incomplete rows, where it does not average by itself."""
-        model = model.estimator_ if isinstance(model, ConformalPredictor) else model
-        model = model.estimator if isinstance(model, FrozenEstimator) else model
+        model = unwrapped(model)
         if not isinstance(model, KernelMachine):
             model = getattr(model, "best_estimator_", model)
         check_is_fitted(model)
@@ -237,13 +233,10 @@ class _Game:
         else:
             averages = isinstance(model, TakesMissing)
         if density is not None or not averages:
-            marginal = MarginalClassifier if method == "predict_proba" else MarginalRegressor
-            model = marginal(
-                FrozenEstimator(_Scores(model) if method == "decision_function" else model),
-                density=FrozenEstimator(find_density(model) if density is None else density),
-                **draws,
-            ).fit(X)
-            method = "predict" if method == "decision_function" else method
+            density = find_density(model) if density is None else density
+            if method == "decision_function":
+                model, method = _Scores(model), "predict"
+            model = marginal_model(model, density, X, **draws)
         return cls(HidingTable.of(X).checked(model), getattr(model, method), output, classes)
 
     def targets(self, y: ArrayLike) -> np.ndarray:

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -121,16 +120,11 @@ class WrappedModel(Stored):
 
 def class_probabilities(model: BaseEstimator, X: Any, classes: np.ndarray) -> FloatArray:
     """Return probabilities of ``classes``, zero for one that the model never saw."""
-    return spread_over(classes, model.classes_, model.predict_proba(X))
-
-
-def spread_over(classes: np.ndarray, seen: ArrayLike, found: ArrayLike) -> FloatArray:
-    """Return probabilities of the seen classes as probabilities of all classes."""
-    known, own = np.asarray(found, dtype=np.float64), np.asarray(seen)
-    if len(own) == len(classes):
+    known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if len(model.classes_) == len(classes):
         return known
     probabilities = np.zeros((len(known), len(classes)))
-    probabilities[:, np.searchsorted(classes, own)] = known
+    probabilities[:, np.searchsorted(classes, np.asarray(model.classes_))] = known
     return probabilities
 
 

@@ -76,6 +76,11 @@ class MemoryRows(Rows):
     def mask(self) -> BoolArray:
         """The mask of missing values, shape (n_samples, n_features)."""
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)."""
+        return len(self), self.n_features
+
     def missing_rates(self) -> FloatArray:
         """Return the fraction of rows that miss each column, shape (n_features,)."""
         return self.mask.mean(axis=0)

@@ -65,11 +65,6 @@ class Table(MemoryRows):
         """The number of columns."""
         return int(self.array.shape[1])
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features)."""
-        return len(self.array), self.n_features
-
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.array)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from absentia import ExpectedRBF, GaussianDensity, GenRBF, MixedDensity, MixtureDensity, bounded
-from absentia.beliefs import Beliefs, ConditionalCovariances, ExplicitCovariances
+from absentia.beliefs import Beliefs, CovarianceTable
 from absentia.kernels.gram.tiles import gram_blocks
 from absentia.persistence import load, save
 
@@ -32,7 +32,7 @@ def _limited_beliefs(density=None, share: float = 0.1) -> Beliefs:
 
 def _explicit(beliefs: Beliefs) -> Beliefs:
     """Return the same beliefs, every covariance written out."""
-    return replace(beliefs, covariances=ExplicitCovariances(beliefs.covariances.dense()))
+    return replace(beliefs, covariances=CovarianceTable.of_matrices(beliefs.covariances.dense()))
 
 
 @pytest.mark.parametrize("kernel", [GenRBF(gamma=0.05), ExpectedRBF(gamma=0.05)], ids=repr)
@@ -83,8 +83,8 @@ def test_rows_without_limits_are_conditioned():
     explicit = beliefs.covariances.explicit_groups()[beliefs.group_of_row]
     assert 0 < explicit.sum() < N / 4
     plain = beliefs[np.flatnonzero(~explicit)]
-    assert isinstance(plain.covariances, ConditionalCovariances)
-    assert isinstance(beliefs[np.flatnonzero(explicit)].covariances, ExplicitCovariances)
+    assert plain.covariances.is_conditioned
+    assert beliefs[np.flatnonzero(explicit)].covariances.prior is None
     some = np.array([5, 200, 5, 17, *np.flatnonzero(explicit)[:2]])
     spread = beliefs.covariance()
     np.testing.assert_allclose(beliefs[some].covariance(), spread[some], rtol=1e-12, atol=1e-15)

@@ -59,14 +59,8 @@ class ExpectedMoments(RowSums):
         return shifts, scatter - shifts[:, :, None] * shifts[:, None, :]
 
 
-@dataclass(frozen=True, eq=False)
-class _SummedPatterns:
-    """Patterns with many rows, each reduced to its sums once and for all."""
-
-    masks: BoolArray
-    counts: FloatArray
-    sums: FloatArray
-    products: FloatArray
+#: Patterns with many rows, reduced to masks, counts, sums and products once and for all.
+_SummedPatterns = tuple[BoolArray, FloatArray, FloatArray, FloatArray]
 
 
 class Expectation:
@@ -103,7 +97,7 @@ class Expectation:
         in_sums = summed[patterns.pattern_of_row]
         self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
         rest = np.flatnonzero(~in_sums)
-        self._n_rows = len(rest)
+        self._n_rows, self._n_categories = len(rest), n_categories
         self._batches: list[tuple[GroupedRows, FloatArray, FloatArray | None, Any]] = []
         for batch in group_rows(patterns[rest], _ROWS_PER_BATCH) if len(rest) else []:
             rows = rest[batch.rows]
@@ -114,7 +108,11 @@ class Expectation:
     def __call__(self, prior: Prior) -> ExpectedMoments:
         """Take expectations under a prior; LinAlgError where a covariance is nearly singular."""
         require_well_conditioned(prior)
-        parts = [_moments_of_sums(self._summed, prior)] if len(self._summed.counts) else []
+        k, d = prior.means.shape
+        counts = tuple(np.zeros((k, n)) for n in self._n_categories)
+        parts = [ExpectedMoments(0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), counts)]
+        if len(self._summed[0]):
+            parts.append(_moments_of_sums(self._summed, prior))
         # Starting threads takes about as long as the rows of one chunk.
         threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BATCH else 1
         parts += map_on_threads(lambda batch: _moments_of(*batch, prior), self._batches, threads)
@@ -176,29 +174,21 @@ def _moments_of_sums(summed: _SummedPatterns, prior: Prior) -> ExpectedMoments:
     d = prior.n_features
     S, G = prior.covariances[0], prior.precisions[0]
     first, second, spread = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+    masks, counts, sums, products = summed
     log_determinants, by_precision = moments_of_patterns(
-        S,
-        G,
-        prior.means[0],
-        summed.masks,
-        summed.counts,
-        summed.sums,
-        summed.products,
-        first,
-        second,
-        spread,
+        S, G, prior.means[0], masks, counts, sums, products, first, second, spread
     )
     if np.isnan(log_determinants):
         raise np.linalg.LinAlgError(SINGULAR)
     # A completed row y has y'Gy = y[O]' inv(S[O,O]) y[O], so the products hold all the quadratics.
-    n_observed = float(summed.counts @ (~summed.masks).sum(axis=1))
+    n_observed = float(counts @ (~masks).sum(axis=1))
     log_likelihood = -0.5 * (
         log_determinants
         + by_precision * prior.log_determinants[0]
         + n_observed * _LOG_2_PI
         + float(np.einsum("ij,ij->", G, second))
     )
-    total = np.array([summed.counts.sum()])
+    total = np.array([counts.sum()])
     second += spread
     return ExpectedMoments(log_likelihood, total, first[None], (second + second.T)[None] / 2)
 
@@ -219,4 +209,4 @@ def _sum_patterns(
             counts[at] += len(rows) if weights is None else weights[rows].sum()
             sums[at] += weighted.sum(axis=0)
             products[at] += weighted.T @ values
-    return _SummedPatterns(patterns.masks[chosen], counts, sums, products)
+    return patterns.masks[chosen], counts, sums, products

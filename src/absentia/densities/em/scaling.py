@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -118,21 +118,7 @@ class Scaling:
 
     def backward(self, prior: Prior) -> Prior:
         """Return a prior of standard units in the units of the table."""
-        outer = self.scales[:, None] * self.scales
-        return replace(
-            prior,
-            means=self.centres + self.scales * prior.means,
-            covariances=outer * prior.covariances,
-        )
-
-    def forward_prior(self, prior: Prior) -> Prior:
-        """Return a prior of the table's units in standard units."""
-        outer = self.scales[:, None] * self.scales
-        return replace(
-            prior,
-            means=(prior.means - self.centres) / self.scales,
-            covariances=prior.covariances / outer,
-        )
+        return prior.scaled(self.scales, self.centres)
 
     def log_jacobian(self, X: FloatArray, weights: FloatArray | None = None) -> float:
         """Return what to add to a log-likelihood in standard units for that in the table's."""
@@ -168,8 +154,10 @@ def _censored_moments(
     return mean, deviation
 
 
-def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> float:
-    """Choose how far to shrink the correlations of an incomplete table towards zero.
+def shrinkage_from_sums(
+    sums_of_pairs: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> float:
+    """Choose how far to shrink the correlations of an incomplete table, from its pair sums.
 
     Shrinking every correlation ``r`` to ``(1 - lam) r`` has the least expected squared error at
 
@@ -181,7 +169,23 @@ def automatic_shrinkage(Z: FloatArray, weights: FloatArray | None = None) -> flo
     remains of it after chance), and ``var(r)`` by ``(1 - rho^2)^2 / (n - 1)``, as for Gaussians.
     Pairs never seen together are taken as unknown: ``rho = 0``, variance one.
     """
-    return shrinkage_from_sums(pair_sums(Z, weights))
+    counts, sums, squares, products = sums_of_pairs
+    d = len(counts)
+    if d == 1:
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variances = squares / counts - (sums / counts) ** 2
+        covariances = products / counts - (sums / counts) * (sums / counts).T
+        squared = covariances**2 / (variances * variances.T)
+    known = (counts > 2) & (variances > 1e-12) & (variances.T > 1e-12)
+    squared = np.where(known, np.minimum(squared, 1.0), 0.0)
+    counts = np.maximum(counts, 2.0)
+    free = np.maximum(counts - 2.0, 1.0)
+    rho_squared = np.clip((squared * (counts - 1.0) - 1.0) / free, 0.0, 1.0)
+    doubt = (1.0 - rho_squared) ** 2 / (counts - 1.0)
+    pairs = ~np.eye(d, dtype=bool)
+    total = float((rho_squared + doubt)[pairs].sum())
+    return float(doubt[pairs].sum()) / total if total > 0 else 0.0
 
 
 def pair_sums(
@@ -200,26 +204,3 @@ def pair_sums(
         (share * values**2).T @ observed,
         (share * values).T @ values,
     )
-
-
-def shrinkage_from_sums(
-    sums_of_pairs: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-) -> float:
-    """Return the shrinkage of :func:`automatic_shrinkage` from the sums of all rows."""
-    counts, sums, squares, products = sums_of_pairs
-    d = len(counts)
-    if d == 1:
-        return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variances = squares / counts - (sums / counts) ** 2
-        covariances = products / counts - (sums / counts) * (sums / counts).T
-        squared = covariances**2 / (variances * variances.T)
-    known = (counts > 2) & (variances > 1e-12) & (variances.T > 1e-12)
-    squared = np.where(known, np.minimum(squared, 1.0), 0.0)
-    counts = np.maximum(counts, 2.0)
-    free = np.maximum(counts - 2.0, 1.0)
-    rho_squared = np.clip((squared * (counts - 1.0) - 1.0) / free, 0.0, 1.0)
-    doubt = (1.0 - rho_squared) ** 2 / (counts - 1.0)
-    pairs = ~np.eye(d, dtype=bool)
-    total = float((rho_squared + doubt)[pairs].sum())
-    return float(doubt[pairs].sum()) / total if total > 0 else 0.0

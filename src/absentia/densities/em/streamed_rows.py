@@ -13,24 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.beliefs import LowRankPrior, Prior
-from absentia.beliefs.conditioning import condition
-from absentia.densities.em.expectation import (
-    Expectation,
-    ExpectedMoments,
-    require_well_conditioned,
-)
-from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
-from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
+from absentia.densities.em.expectation import ExpectedMoments, require_well_conditioned
+from absentia.densities.em.factor_steps import FactorMoments
+from absentia.densities.em.scaling import Scaling, shrinkage_from_sums
 from absentia.densities.training_rows import (
     LOG_ROOT_2_PI,
     Categories,
+    TrainingRows,
     nothing_to_learn_from,
     warn_of_lost_columns,
 )
+from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.rows import check_largest_weight
-from absentia.tables.streams import Chunk, Stream, sample_rows
+from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 # Rows that the starts of a mixture are looked for in.
 _ROWS_FOR_STARTS = 20_000
@@ -86,58 +83,70 @@ class StreamedRows:
         """The number of columns of numbers that have an observed value, one where none has."""
         return max(1, len(self.columns))
 
+    def _sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
+        """Add up what a function makes of the training rows of each chunk, in one pass."""
+        own = self.columns, self.scaling, self.words
+        return self.chunks.map_sum(_of_chunk, function, *own, *shared)
+
     def automatic_shrinkage(self) -> float:
         """Return how far to shrink correlations, chosen from the rows; one pass."""
-        return shrinkage_from_sums(self.chunks.map_sum(_pair_sums, self.columns, self.scaling))
+        return shrinkage_from_sums(self._sum(TrainingRows.pair_sums))
 
     def expectation(
         self, *, sum_patterns: bool, n_jobs: int | None
     ) -> Callable[[Prior], ExpectedMoments]:
         """Return the E-step of the rows; each is one pass."""
-        # Sums of patterns are for one Gaussian, which categories say nothing about.
-        words = None if sum_patterns else self.words
-        rest = words, sum_patterns, n_jobs
 
         def expected(prior: Prior) -> ExpectedMoments:
             require_well_conditioned(prior)
-            return self.chunks.map_sum(_moments_of_chunk, self.columns, self.scaling, prior, *rest)
+            return self._sum(_expected_moments, prior, sum_patterns, n_jobs)
 
         return expected
 
     def factor_expectation(self) -> Callable[[LowRankPrior], FactorMoments]:
         """Return the E-step of factors and noise; each is one pass."""
-        return lambda prior: self.chunks.map_sum(
-            _factor_moments_of_chunk, self.columns, self.scaling, prior
-        )
+        return lambda prior: self._sum(_factor_moments, prior)
 
-    def sampled(self) -> tuple[FloatArray, FloatArray | None]:
-        """Return at most 20 000 rows in standard units, always the same, and their weights."""
-        rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
-        return _standard_rows(Chunk(rows, None, weights), self.columns, self.scaling)
-
-    def completed(self, prior: Prior) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
-        """Return some rows with conditional means in the holes, weights and codes, for starts.
-
-        All rows, if there are no more than 20 000; else as many at random, always the same.
-        """
+    def sampled(self) -> TrainingRows:
+        """Return at most 20 000 rows in standard units, always the same."""
         rows, weights = sample_rows(self.chunks, _ROWS_FOR_STARTS, np.random.RandomState(0))
         chunk = Chunk(rows, None, weights)
-        Z, used = _standard_rows(chunk, self.columns, self.scaling)
-        codes = None if self.words is None else self.words.codes(_used_rows(chunk)[0])
-        return condition(prior, Z)[0].mean(), used, codes
+        return _training_rows(chunk, self.columns, self.scaling, self.words)
 
 
-def _standard_rows(
-    chunk: Chunk, columns: IntArray, scaling: Scaling
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return the rows of a chunk with any observed value, in standard units, and their weights.
-
-    Without any column of numbers one that is always zero stands for them, as in memory.
-    """
+def _training_rows(
+    chunk: Chunk, columns: IntArray, scaling: Scaling, words: Categories | None
+) -> TrainingRows:
+    """Return the rows of a chunk with any observed value, in standard units."""
     X, weights, _ = _used_rows(chunk)
-    if not len(columns):
-        return np.zeros((len(X), 1)), weights
-    return scaling.forward(np.ascontiguousarray(X[:, columns])), weights
+    # Without any column of numbers one that is always zero stands for them, as in memory.
+    Z = np.zeros((len(X), 1))
+    if len(columns):
+        Z = scaling.forward(np.ascontiguousarray(X[:, columns]))
+    codes, shares = (None, ()) if words is None else (words.codes(X), words.shares)
+    patterns = Patterns.of_mask(np.isnan(Z))
+    return TrainingRows(Z, weights, columns, scaling, 0.0, patterns, codes, shares)
+
+
+def _of_chunk(
+    chunk: Chunk,
+    function: Callable[..., Outcome],
+    columns: IntArray,
+    scaling: Scaling,
+    words: Categories | None,
+    *shared: object,
+) -> Outcome:
+    return function(_training_rows(chunk, columns, scaling, words), *shared)
+
+
+def _expected_moments(
+    rows: TrainingRows, prior: Prior, sum_patterns: bool, n_jobs: int | None
+) -> ExpectedMoments:
+    return rows.expectation(sum_patterns=sum_patterns, n_jobs=n_jobs)(prior)
+
+
+def _factor_moments(rows: TrainingRows, prior: LowRankPrior) -> FactorMoments:
+    return rows.factor_expectation()(prior)
 
 
 def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
@@ -153,48 +162,6 @@ def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
     if used.all():
         return chunk.X, weights, observed
     return chunk.X[used], None if weights is None else weights[used], observed[used]
-
-
-def _pair_sums(
-    chunk: Chunk, columns: IntArray, scaling: Scaling
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    return pair_sums(*_standard_rows(chunk, columns, scaling))
-
-
-def _moments_of_chunk(
-    chunk: Chunk,
-    columns: IntArray,
-    scaling: Scaling,
-    prior: Prior,
-    words: Categories | None,
-    sum_patterns: bool,
-    n_jobs: int | None,
-) -> ExpectedMoments:
-    Z, weights = _standard_rows(chunk, columns, scaling)
-    n_categories = () if words is None else words.n_categories
-    if not len(Z):
-        k = prior.n_components
-        counts = tuple(np.zeros((k, n)) for n in n_categories)
-        zeros = np.zeros(prior.means.shape), np.zeros(prior.covariances.shape)
-        return ExpectedMoments(0.0, np.zeros(k), *zeros, counts)
-    expectation = Expectation(
-        Z,
-        weights,
-        sum_patterns=sum_patterns,
-        n_jobs=n_jobs,
-        codes=None if words is None else words.codes(_used_rows(chunk)[0]),
-        n_categories=n_categories,
-    )
-    return expectation(prior)
-
-
-def _factor_moments_of_chunk(
-    chunk: Chunk, columns: IntArray, scaling: Scaling, prior: LowRankPrior
-) -> FactorMoments:
-    Z, weights = _standard_rows(chunk, columns, scaling)
-    if not len(Z):
-        return FactorMoments.zeros(prior.n_components, prior.n_features, prior.n_factors)
-    return FactorExpectation(Z, weights)(prior)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.beliefs import Beliefs, ExplicitCovariances
+from absentia.beliefs import Beliefs, CovarianceTable
 from absentia.engine.solver_status import SolverStatus
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.kernels.base import Kernel, Product
@@ -323,6 +323,6 @@ def _imputed(beliefs: Beliefs) -> Beliefs:
         beliefs,
         log_weights=np.zeros((n, 1)),
         means=beliefs.mean()[:, None, :],
-        covariances=ExplicitCovariances(np.zeros((1, 1, d, d))),
+        covariances=CovarianceTable.of_matrices(np.zeros((1, 1, d, d))),
         group_of_row=np.zeros(n, dtype=np.intp),
     )
