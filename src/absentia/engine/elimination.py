@@ -6,10 +6,13 @@ lane group: entry ``(r, c)`` of eight matrices side by side, at offset ``(r * st
 
 from __future__ import annotations
 
+import math
+
 from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     add8,
+    add_outer,
     divide8,
     exponent8,
     integer_at,
@@ -20,10 +23,12 @@ from absentia.engine.lanes import (
     negate8,
     splat8,
     store8,
+    store_block,
 )
 
 # Pivots multiplied up between two extractions of the exponent, where each lies in 1e-75..1e75.
 _PIVOTS_PER_EXTRACTION = 4
+_LOG_2 = math.log(2.0)
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -113,24 +118,19 @@ def factor(
             since_extraction = 0
         for r in range(c + 2, size - 1, 2):
             row = integer_at(index, first + r) * stride
-            m00 = load8(matrix, (row + left_column) * LANES)
-            m01 = load8(matrix, (row + right_column) * LANES)
-            row = integer_at(index, first + r + 1) * stride
-            m10 = load8(matrix, (row + left_column) * LANES)
-            m11 = load8(matrix, (row + right_column) * LANES)
+            next_row = integer_at(index, first + r + 1) * stride
+            block = (
+                load8(matrix, (row + left_column) * LANES),
+                load8(matrix, (next_row + left_column) * LANES),
+                load8(matrix, (row + right_column) * LANES),
+                load8(matrix, (next_row + right_column) * LANES),
+            )
             for k in range(c):
-                z0 = load8(work, k * step + r * LANES)
-                z1 = load8(work, k * step + (r + 1) * LANES)
-                u0 = load8(work, left + k * LANES)
-                u1 = load8(work, right + k * LANES)
-                m00 = multiply_add8(z0, u0, m00)
-                m10 = multiply_add8(z1, u0, m10)
-                m01 = multiply_add8(z0, u1, m01)
-                m11 = multiply_add8(z1, u1, m11)
-            store8(work, left + r * LANES, m00)
-            store8(work, left + (r + 1) * LANES, m10)
-            store8(work, right + r * LANES, multiply_add8(m00, ratio, m01))
-            store8(work, right + (r + 1) * LANES, multiply_add8(m10, ratio, m11))
+                at = k * step + r * LANES
+                block = add_outer(block, work, at, LANES, work, left + k * LANES, step)
+            m00, m10, m01, m11 = block
+            block = m00, m10, multiply_add8(m00, ratio, m01), multiply_add8(m10, ratio, m11)
+            store_block(work, left + r * LANES, step, block)
         if size % 2:
             r = size - 1
             row = integer_at(index, first + r) * stride
@@ -181,6 +181,33 @@ def solve(work, pivots, size, vector, corner):
             entry = multiply_add8(scaled, load8(work, column + r * LANES), load8(vector, r * LANES))
             store8(vector, r * LANES, entry)
     return corner
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def symmetric_products(matrix, size, vector, out):
+    """Write ``M v`` for eight symmetric matrices, of which the lower triangles are read.
+
+    Returns ``v'Mv``.
+    """
+    quadratic = splat8(0.0)
+    for r in range(size):
+        total = splat8(0.0)
+        for c in range(size):
+            place = r * size + c if r >= c else c * size + r
+            total = multiply_add8(load8(matrix, place * LANES), load8(vector, c * LANES), total)
+        store8(out, r * LANES, total)
+        quadratic = multiply_add8(total, load8(vector, r * LANES), quadratic)
+    return quadratic
+
+
+@compiled(error_model="numpy", makes_arrays=False)
+def log_determinant_in(determinant, lane):
+    """Return the logarithm of one lane's determinant, as :func:`factor` and :func:`sweep` leave it.
+
+    Its mantissa goes into [1/2, 1), however often the exponent was taken out before.
+    """
+    mantissa, exponent = math.frexp(determinant[lane])
+    return math.log(mantissa) + (exponent + determinant[LANES + lane]) * _LOG_2
 
 
 @compiled(error_model="numpy", makes_arrays=False)

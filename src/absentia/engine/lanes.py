@@ -374,6 +374,63 @@ def exp8(x):
     return where_at_least8(x, splat8(-708.0), value, splat8(0.0))
 
 
+@compiled(inline="always")
+def load_block(array, place, step):
+    """Return two rows of two neighbouring columns, which are ``step`` apart, column by column."""
+    other = place + step
+    return (
+        load8(array, place),
+        load8(array, place + LANES),
+        load8(array, other),
+        load8(array, other + LANES),
+    )
+
+
+@compiled(inline="always")
+def store_block(array, place, step, block):
+    """Write a block of two by two, as :func:`load_block` reads it."""
+    m00, m10, m01, m11 = block
+    store8(array, place, m00)
+    store8(array, place + LANES, m10)
+    store8(array, place + step, m01)
+    store8(array, place + step + LANES, m11)
+
+
+@compiled(inline="always")
+def add_outer(block, rows, row, row_step, columns, column, column_step):
+    """Add the outer product of two entries of ``rows`` and two of ``columns`` to a block."""
+    m00, m10, m01, m11 = block
+    a0 = load8(rows, row)
+    a1 = load8(rows, row + row_step)
+    b0 = load8(columns, column)
+    b1 = load8(columns, column + column_step)
+    return (
+        multiply_add8(a0, b0, m00),
+        multiply_add8(a1, b0, m10),
+        multiply_add8(a0, b1, m01),
+        multiply_add8(a1, b1, m11),
+    )
+
+
+@compiled(inline="always")
+def no_products():
+    """Return five sums of zero, as many as there are registers for."""
+    return splat8(0.0), splat8(0.0), splat8(0.0), splat8(0.0), splat8(0.0)
+
+
+@compiled(inline="always")
+def add_products(sums, matrix, place, step, lanes):
+    """Add the products of five entries of a matrix, ``step`` apart, with eight lanes."""
+    t0, t1, t2, t3, t4 = sums
+    return (
+        multiply_add8(repeat8(matrix, place), lanes, t0),
+        multiply_add8(repeat8(matrix, place + step), lanes, t1),
+        multiply_add8(repeat8(matrix, place + 2 * step), lanes, t2),
+        multiply_add8(repeat8(matrix, place + 3 * step), lanes, t3),
+        multiply_add8(repeat8(matrix, place + 4 * step), lanes, t4),
+    )
+
+
 @compiled()
 def aligned_empty(size):
     """Return uninitialised doubles that start on a cache line, so that no load straddles two.

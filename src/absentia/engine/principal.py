@@ -8,13 +8,11 @@ pattern takes the smaller. Below, ``members`` lists the columns of that submatri
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from absentia.engine import small_patterns
 from absentia.engine.compiling import Booleans, Floats, Integers, compiled, dispatched
-from absentia.engine.elimination import factor, sweep
+from absentia.engine.elimination import factor, log_determinant_in, sweep
 from absentia.engine.lanes import LANES, aligned_empty
 
 # Sums may be reordered and contracted, which is what lets short dot products use vectors; NaN and
@@ -23,8 +21,6 @@ REORDER = {"reassoc", "contract", "arcp", "nsz"}
 
 #: Columns up to which eight submatrices stay in the cache.
 MOST_IN_LANES = 48
-
-_LOG_2 = math.log(2.0)
 
 
 @compiled(fastmath=REORDER)
@@ -216,7 +212,7 @@ def invert_principal(
         sweep(work, size, scratch, determinant)
         for p in range(first, last):
             lane = p - first
-            log_determinants[p] = np.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2
+            log_determinants[p] = log_determinant_in(determinant, lane)
             for r in range(sizes[p]):
                 for c in range(r + 1):
                     value = -work[(r * size + c) * LANES + lane]
@@ -309,10 +305,7 @@ def principal_log_determinants(matrix, masks):
             put_submatrix(matrix, index[of], sizes[of], padded, lane, lanes)
         factor(lanes, padded, everything, padded, work, pivots, determinant, False, first, vector)
         for lane in range(waiting):
-            # Into [1/2, 1), however often the exponent was taken out before.
-            mantissa, exponent = math.frexp(determinant[lane])
-            exponent += determinant[LANES + lane]
-            out[patterns[lane]] = np.log(mantissa) + exponent * _LOG_2
+            out[patterns[lane]] = log_determinant_in(determinant, lane)
             for r in range(padded):
                 if not pivots[r * LANES + lane] < 0.0:  # minus one over the pivot
                     out[patterns[lane]] = np.nan

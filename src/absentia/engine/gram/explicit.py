@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import factor, solve, sweep
+from absentia.engine.elimination import factor, solve, sweep, symmetric_products
 from absentia.engine.gram.products import TILE, over_root_of_determinant, write_tile
 from absentia.engine.lanes import (
     LANES,
@@ -19,7 +19,6 @@ from absentia.engine.lanes import (
     load8,
     multiply8,
     multiply_add8,
-    negate8,
     splat8,
     store8,
     subtract8,
@@ -132,19 +131,10 @@ def explicit_width_rows(
                 present = lane < n_rows and first_column + j <= first + lane
                 own_weights[lane] = weights[first + lane, first_column + j] if present else 0.0
             _subtract_column(means, column_means, j, vector)
-            quadratic = splat8(0.0)
-            for r in range(d):
-                total = splat8(0.0)
-                for c in range(d):
-                    place = r * d + c if r >= c else c * d + r
-                    total = multiply_add8(
-                        load8(work, place * LANES), load8(vector, c * LANES), total
-                    )
-                store8(scratch, r * LANES, total)  # minus the solution
-                quadratic = multiply_add8(negate8(total), load8(vector, r * LANES), quadratic)
+            minus_quadratic = symmetric_products(work, d, vector, scratch)  # and minus the solution
             weight = load8(own_weights, 0)
             log_value = add8(load8(constants, 0), splat8(column_constants[j]))
-            log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
+            log_value = multiply_add8(splat8(0.5), minus_quadratic, log_value)
             weight = multiply8(weight, over_root_of_determinant(log_value, determinant, scaled))
             for r in range(d):
                 solved = load8(scratch, r * LANES)

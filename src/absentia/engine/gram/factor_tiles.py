@@ -22,10 +22,12 @@ from absentia.engine.gram.products import over_root_of_determinant
 from absentia.engine.lanes import (
     LANES,
     add8,
+    add_products,
     aligned_empty,
     load8,
     multiply8,
     multiply_add8,
+    no_products,
     splat8,
     store8,
     subtract8,
@@ -42,19 +44,11 @@ def _project(loadings, index, size, scaled, vector, first):
     q = loadings.shape[1]
     c = 0
     while c + 4 < q:
-        t0 = splat8(0.0)
-        t1 = splat8(0.0)
-        t2 = splat8(0.0)
-        t3 = splat8(0.0)
-        t4 = splat8(0.0)
+        sums = no_products()
         for place in range(size):
             k = index[place]
-            entry = load8(scaled, k * LANES)
-            t0 = multiply_add8(splat8(loadings[k, c]), entry, t0)
-            t1 = multiply_add8(splat8(loadings[k, c + 1]), entry, t1)
-            t2 = multiply_add8(splat8(loadings[k, c + 2]), entry, t2)
-            t3 = multiply_add8(splat8(loadings[k, c + 3]), entry, t3)
-            t4 = multiply_add8(splat8(loadings[k, c + 4]), entry, t4)
+            sums = add_products(sums, loadings, k * q + c, 1, load8(scaled, k * LANES))
+        t0, t1, t2, t3, t4 = sums
         store8(vector, (first + c) * LANES, t0)
         store8(vector, (first + c + 1) * LANES, t1)
         store8(vector, (first + c + 2) * LANES, t2)

@@ -27,12 +27,14 @@ import numpy as np
 from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
+    add_outer,
     count_ones,
     divide8,
     gather_behind8,
     gather_rows8,
     integer_at,
     load8,
+    load_block,
     maximum8,
     multiply8,
     multiply_add8,
@@ -40,6 +42,7 @@ from absentia.engine.lanes import (
     put_integer,
     splat8,
     store8,
+    store_block,
     subtract8,
     where_at_least8,
     word_at,
@@ -167,7 +170,6 @@ def eliminate(matrix, size, vector, pivots, inverses, panel, least):
     total = zero
     for c in range(0, size, 2):
         left = c * step
-        right = left + step
         z0 = load8(vector, c * LANES)
         z1 = load8(vector, (c + 1) * LANES)
         for k in range(c):
@@ -182,19 +184,11 @@ def eliminate(matrix, size, vector, pivots, inverses, panel, least):
         coupling = zero
         ratio = zero
         for r in range(c, size, 2):
-            m00 = load8(matrix, left + r * LANES)
-            m10 = load8(matrix, left + (r + 1) * LANES)
-            m01 = load8(matrix, right + r * LANES)
-            m11 = load8(matrix, right + (r + 1) * LANES)
+            block = load_block(matrix, left + r * LANES, step)
             for k in range(c):
-                w0 = load8(matrix, k * step + r * LANES)
-                w1 = load8(matrix, k * step + (r + 1) * LANES)
-                u0 = load8(panel, 2 * k * LANES)
-                u1 = load8(panel, (2 * k + 1) * LANES)
-                m00 = multiply_add8(w0, u0, m00)
-                m10 = multiply_add8(w1, u0, m10)
-                m01 = multiply_add8(w0, u1, m01)
-                m11 = multiply_add8(w1, u1, m11)
+                at = k * step + r * LANES
+                block = add_outer(block, matrix, at, LANES, panel, 2 * k * LANES, LANES)
+            m00, m10, m01, m11 = block
             if r == c:
                 m00 = maximum8(m00, floor)
                 inverse = negate8(divide8(one, m00))
@@ -213,10 +207,7 @@ def eliminate(matrix, size, vector, pivots, inverses, panel, least):
             else:
                 m01 = multiply_add8(m00, ratio, m01)
                 m11 = multiply_add8(m10, ratio, m11)
-            store8(matrix, left + r * LANES, m00)
-            store8(matrix, left + (r + 1) * LANES, m10)
-            store8(matrix, right + r * LANES, m01)
-            store8(matrix, right + (r + 1) * LANES, m11)
+            store_block(matrix, left + r * LANES, step, (m00, m10, m01, m11))
         store8(vector, c * LANES, z0)
         store8(vector, (c + 1) * LANES, z1)
     return negate8(total)
@@ -233,27 +224,11 @@ def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
     step = size * LANES
     for c in range(0, size, 2):
         left = c * step
-        right = left + step
         for r in range(c, size, 2):
-            row = r * step
-            next_row = row + step
-            m00 = zero
-            m10 = zero
-            m01 = zero
-            m11 = zero
-            for k in range(c, size):
-                b0 = load8(other, row + k * LANES)
-                b1 = load8(other, next_row + k * LANES)
-                w0 = load8(factor, left + k * LANES)
-                w1 = load8(factor, right + k * LANES)
-                m00 = multiply_add8(b0, w0, m00)
-                m10 = multiply_add8(b1, w0, m10)
-                m01 = multiply_add8(b0, w1, m01)
-                m11 = multiply_add8(b1, w1, m11)
-            store8(product, left + r * LANES, m00)
-            store8(product, left + (r + 1) * LANES, m10)
-            store8(product, right + r * LANES, m01)
-            store8(product, right + (r + 1) * LANES, m11)
+            block = zero, zero, zero, zero
+            for k in range(c * LANES, step, LANES):
+                block = add_outer(block, other, r * step + k, step, factor, left + k, step)
+            store_block(product, left + r * LANES, step, block)
     for c in range(0, size, 2):
         left = c * step
         right = left + step
@@ -266,25 +241,12 @@ def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
         store8(vector, c * LANES, z0)
         store8(vector, (c + 1) * LANES, z1)
         for r in range(c, size, 2):
-            row = r * step
-            next_row = row + step
-            m00 = zero
-            m10 = zero
-            m01 = zero
-            m11 = zero
-            for k in range(r, size):
-                w0 = load8(factor, row + k * LANES)
-                w1 = load8(factor, next_row + k * LANES)
-                q0 = load8(product, left + k * LANES)
-                q1 = load8(product, right + k * LANES)
-                m00 = multiply_add8(w0, q0, m00)
-                m10 = multiply_add8(w1, q0, m10)
-                m01 = multiply_add8(w0, q1, m01)
-                m11 = multiply_add8(w1, q1, m11)
+            block = zero, zero, zero, zero
+            for k in range(r * LANES, step, LANES):
+                block = add_outer(block, factor, r * step + k, step, product, left + k, step)
+            m00, m10, m01, m11 = block
             if r == c:
                 m00 = subtract8(m00, load8(pivots, c * LANES))
                 m11 = subtract8(m11, load8(pivots, (c + 1) * LANES))
-            store8(other, left + r * LANES, negate8(m00))
-            store8(other, left + (r + 1) * LANES, negate8(m10))
-            store8(other, right + r * LANES, negate8(m01))
-            store8(other, right + (r + 1) * LANES, negate8(m11))
+            block = negate8(m00), negate8(m10), negate8(m01), negate8(m11)
+            store_block(other, left + r * LANES, step, block)

@@ -25,12 +25,10 @@ cache, and are left to LAPACK. Which of the two depends on the pattern alone, an
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import factor, sweep
+from absentia.engine.elimination import factor, log_determinant_in, sweep
 from absentia.engine.gram.overlap_lanes import (
     eliminate,
     list_overlaps,
@@ -62,8 +60,6 @@ from absentia.engine.principal import put_submatrix
 
 # The smallest pivot of A, where columns hardly vary beside the RBF. The matrix changes by that.
 _LEAST = 1e-14
-
-_LOG_2 = math.log(2.0)
 
 
 @compiled(error_model="numpy")
@@ -107,10 +103,7 @@ def overlap_parts(start, stop, order, sums, index, sizes, starts, F, log_ratios)
         # inv(I + E) = I - F
         factor(matrix, padded, everything, padded, work, pivots, determinant, False, at, vector)
         for lane in range(n_lanes):
-            # Into [1/2, 1), however often the exponent was taken out before.
-            mantissa, exponent = math.frexp(determinant[lane])
-            exponent += determinant[LANES + lane]
-            log_ratios[order[first + lane]] = -(np.log(mantissa) + exponent * _LOG_2)
+            log_ratios[order[first + lane]] = -log_determinant_in(determinant, lane)
 
 
 @compiled(error_model="numpy")

@@ -17,12 +17,14 @@ from absentia.engine.compiling import compiled
 from absentia.engine.lanes import (
     LANES,
     add8,
+    add_products,
     divide8,
     exp8,
     integer_at,
     load8,
     minimum8,
     multiply_add8,
+    no_products,
     repeat8,
     splat8,
     square_root8,
@@ -152,6 +154,11 @@ def exponentials_of_distances(
                         out[top + i + r, left + j + c] = value
 
 
+@compiled(inline="always")
+def _position(index, own_index, r, scattered):
+    return (integer_at(index, own_index + r) if scattered else r) * LANES
+
+
 @compiled(error_model="numpy", makes_arrays=False)
 def times_differences(
     matrices, start, index, own_index, size, centres, own, step, others, first, n_groups, d,
@@ -179,44 +186,26 @@ def times_differences(
             # The last five may overlap the ones before: computed again, to the same bits.
             r = min(r, size - 5)
             row = start + r * size
-            t0 = splat8(0.0)
-            t1 = splat8(0.0)
-            t2 = splat8(0.0)
-            t3 = splat8(0.0)
-            t4 = splat8(0.0)
+            sums = no_products()
             for c in range(size):
-                difference = load8(differences, c * LANES)
-                t0 = multiply_add8(repeat8(matrices, row + c), difference, t0)
-                t1 = multiply_add8(repeat8(matrices, row + size + c), difference, t1)
-                t2 = multiply_add8(repeat8(matrices, row + 2 * size + c), difference, t2)
-                t3 = multiply_add8(repeat8(matrices, row + 3 * size + c), difference, t3)
-                t4 = multiply_add8(repeat8(matrices, row + 4 * size + c), difference, t4)
-            if scattered:
-                k = own_index + r
-                store8(products, out + integer_at(index, k) * LANES, t0)
-                store8(products, out + integer_at(index, k + 1) * LANES, t1)
-                store8(products, out + integer_at(index, k + 2) * LANES, t2)
-                store8(products, out + integer_at(index, k + 3) * LANES, t3)
-                store8(products, out + integer_at(index, k + 4) * LANES, t4)
-            else:
-                store8(products, out + r * LANES, t0)
-                store8(products, out + (r + 1) * LANES, t1)
-                store8(products, out + (r + 2) * LANES, t2)
-                store8(products, out + (r + 3) * LANES, t3)
-                store8(products, out + (r + 4) * LANES, t4)
+                sums = add_products(sums, matrices, row + c, size, load8(differences, c * LANES))
+            t0, t1, t2, t3, t4 = sums
+            store8(products, out + _position(index, own_index, r, scattered), t0)
+            store8(products, out + _position(index, own_index, r + 1, scattered), t1)
+            store8(products, out + _position(index, own_index, r + 2, scattered), t2)
+            store8(products, out + _position(index, own_index, r + 3, scattered), t3)
+            store8(products, out + _position(index, own_index, r + 4, scattered), t4)
             r += 5
         while r < size:
             t0 = splat8(0.0)
             for c in range(size):
                 difference = load8(differences, c * LANES)
                 t0 = multiply_add8(repeat8(matrices, start + r * size + c), difference, t0)
-            position = integer_at(index, own_index + r) if scattered else r
-            store8(products, out + position * LANES, t0)
+            store8(products, out + _position(index, own_index, r, scattered), t0)
             r += 1
         quadratic = splat8(0.0)
         for r in range(size):
-            position = integer_at(index, own_index + r) if scattered else r
-            product = load8(products, out + position * LANES)
+            product = load8(products, out + _position(index, own_index, r, scattered))
             quadratic = multiply_add8(product, load8(differences, r * LANES), quadratic)
         store8(quadratics, total + v * LANES, quadratic)
 

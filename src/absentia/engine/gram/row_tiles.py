@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import sweep
+from absentia.engine.elimination import log_determinant_in, sweep, symmetric_products
 from absentia.engine.lanes import (
     LANES,
     add8,
@@ -28,8 +28,6 @@ from absentia.engine.lanes import (
     store8,
     subtract8,
 )
-
-_LOG_2 = math.log(2.0)
 
 
 class RowLanes(NamedTuple):
@@ -186,9 +184,7 @@ def _euclidean_information(precision, base, lanes):
         n_missing = 0.0
         for r in range(size):
             n_missing += missing[r * LANES + lane]
-        log_norm[lane] = (
-            math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2 + n_missing * log_base
-        )
+        log_norm[lane] = log_determinant_in(determinant, lane) + n_missing * log_base
     matrix[:] = 0.0
     for k in range(d):
         store8(matrix, (k * d + k) * LANES, splat8(base))
@@ -217,24 +213,13 @@ def _observed_parts(precision, lanes):
             store8(inverse, place, entry)
     sweep(inverse, d, lanes.scratch, determinant)
     for lane in range(LANES):
-        constant[LANES + lane] = math.log(determinant[lane]) + determinant[LANES + lane] * _LOG_2
-    for r in range(d):
-        total = splat8(0.0)
-        for c in range(d):
-            entry = load8(information, (r * d + c) * LANES)
-            total = multiply_add8(entry, load8(means, c * LANES), total)
-        store8(weighted, r * LANES, total)
+        constant[LANES + lane] = log_determinant_in(determinant, lane)
+    symmetric_products(information, d, means, weighted)
     for r in range(d):
         for c in range(r + 1):
             place = (r * d + c) * LANES
             store8(inverse, place, negate8(load8(inverse, place)))
-    for r in range(d):
-        total = splat8(0.0)
-        for c in range(d):
-            place = r * d + c if r >= c else c * d + r
-            entry = load8(inverse, place * LANES)
-            total = multiply_add8(entry, load8(weighted, c * LANES), total)
-        store8(shrunk, r * LANES, total)
+    symmetric_products(inverse, d, weighted, shrunk)
     # a' inv(C) a = w' G a, since inv(C) = U - U J U and G = H - U.
     total = splat8(0.0)
     for r in range(d):

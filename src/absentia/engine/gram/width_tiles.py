@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import sweep
+from absentia.engine.elimination import sweep, symmetric_products
 from absentia.engine.gram.pair_tiles import any_missing_side, uncertain_products
 from absentia.engine.gram.products import TILE, over_root_of_determinant
 from absentia.engine.gram.row_tiles import prepare_rows, row_lanes
@@ -30,7 +30,6 @@ from absentia.engine.lanes import (
     load8,
     multiply8,
     multiply_add8,
-    negate8,
     splat8,
     store8,
     subtract8,
@@ -45,26 +44,6 @@ def _invert_principal(matrix, stride, index, size, work, scratch, determinant):
             entry = load8(matrix, (index[r] * stride + index[c]) * LANES)
             store8(work, (r * size + c) * LANES, entry)
     sweep(work, size, scratch, determinant)
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def _solved(work, size, vector, solution):
-    """Fill ``solution`` with the inverses times ``vector``; return the product of the two."""
-    quadratic = splat8(0.0)
-    for r in range(size):
-        total = splat8(0.0)
-        for c in range(r + 1):
-            total = multiply_add8(
-                load8(work, (r * size + c) * LANES), load8(vector, c * LANES), total
-            )
-        for c in range(r + 1, size):
-            total = multiply_add8(
-                load8(work, (c * size + r) * LANES), load8(vector, c * LANES), total
-            )
-        total = negate8(total)
-        store8(solution, r * LANES, total)
-        quadratic = multiply_add8(total, load8(vector, r * LANES), quadratic)
-    return quadratic
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -142,12 +121,7 @@ def _add_observed(sums, outer, linear, sum_observed, lanes, scaled, along):
             store8(work, (r * d + c) * LANES, total)
     for r in range(d):
         store8(offset, r * LANES, subtract8(load8(means, r * LANES), load8(shrunk, r * LANES)))
-        total = splat8(0.0)
-        for k in range(d):
-            total = multiply_add8(
-                _symmetric_entry(inverse, d, r, k), load8(linear, k * LANES), total
-            )
-        store8(along, r * LANES, total)
+    symmetric_products(inverse, d, linear, along)
     count = load8(sum_observed, 0)
     for r in range(d):
         own = load8(offset, r * LANES)
@@ -214,7 +188,7 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
     row_part, observed_part = lanes.row_part, lanes.observed_part
     vector, work, scratch = lanes.vector, lanes.work, lanes.scratch
     determinant = lanes.determinant
-    solution = aligned_empty(d * LANES)
+    solution = aligned_empty(d * LANES)  # minus it
     products = aligned_empty(LANES * d * LANES)
     quadratics = aligned_empty(LANES * LANES)
     differences = aligned_empty(d * LANES)
@@ -280,8 +254,8 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                         store8(
                             vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target8)
                         )
-                    quadratic = _solved(work, size, vector, solution)
-                    log_value = multiply_add8(splat8(-0.5), quadratic, load8(observed_part, 0))
+                    quadratic = symmetric_products(work, size, vector, solution)
+                    log_value = multiply_add8(splat8(0.5), quadratic, load8(observed_part, 0))
                     log_value = add8(log_value, splat8(column_constants[j]))
                     weight = multiply8(
                         weight, over_root_of_determinant(log_value, determinant, scaled)
@@ -289,7 +263,7 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                     for r in range(size):
                         q = multiply8(weight, load8(solution, r * LANES))
                         place = index[r] * LANES
-                        store8(linear, place, add8(q, load8(linear, place)))
+                        store8(linear, place, subtract8(load8(linear, place), q))
                         for c in range(r + 1):
                             place = (index[r] * d + index[c]) * LANES
                             store8(
@@ -311,11 +285,11 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                         place = feature * LANES + (j - tile) % LANES
                         product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
-                    quadratic = _solved(work, size, vector, solution)
+                    quadratic = symmetric_products(work, size, vector, solution)
                     corner = gather8(quadratics, (j - tile) % LANES, LANES)
                     corner = multiply_add8(base_lanes, square, corner)
                     log_value = multiply_add8(
-                        splat8(-0.5), subtract8(corner, quadratic), load8(row_part, 0)
+                        splat8(-0.5), add8(corner, quadratic), load8(row_part, 0)
                     )
                     log_value = add8(log_value, splat8(column_constants[j]))
                     weight = multiply8(
@@ -323,7 +297,7 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                     )
                     for r in range(size):
                         place = index[r] * TILE * LANES + own
-                        entry = subtract8(load8(vectors, place), load8(solution, r * LANES))
+                        entry = add8(load8(vectors, place), load8(solution, r * LANES))
                         store8(vectors, place, entry)
                     for k in range(d):
                         place = k * TILE * LANES + own
