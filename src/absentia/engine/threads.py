@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
@@ -187,26 +187,20 @@ hold_during_forks(compiler_lock())
 
 
 def run_tiles(
-    function: Callable[..., Any], tiles: Sequence[tuple[int, int]], threads: int, *args: Any
+    function: Callable[..., Any], tiles: Sequence[tuple[Any, ...]], threads: int, *args: Any
 ) -> None:
-    """Call ``function(start, stop, *args)`` for each tile, on several threads where it pays."""
-    _run(lambda tile: function(*tile, *args), tiles, threads)
+    """Call ``function(*tile, *args)`` for each tile, on several threads where it pays."""
+    threads, ahead = min(threads, len(tiles)), len(tiles)
+    for _ in map_on_threads(lambda tile: function(*tile, *args), tiles, threads, ahead=ahead):
+        pass
 
 
 def run_single_threaded_blas(
     function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], threads: int
 ) -> None:
     """Call ``function(*task)`` for each task on our threads, each with a BLAS of one thread."""
-    if threads == 1 or len(tasks) == 1:
-        _run(lambda task: function(*task), tasks, 1)
-    else:
-        with one_blas_thread():
-            _run(lambda task: function(*task), tasks, threads)
-
-
-def _run(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> None:
-    for _ in map_on_threads(function, tasks, min(threads, len(tasks)), ahead=len(tasks)):
-        pass
+    with nullcontext() if threads == 1 or len(tasks) == 1 else one_blas_thread():
+        run_tiles(function, tasks, threads)
 
 
 def map_on_threads(
@@ -260,11 +254,23 @@ def triangle_tiles(start: int, stop: int, n_tiles: int, unit: int) -> list[tuple
     return tiles[::-1]
 
 
+def cut(n_rows: int, step: int) -> list[slice]:
+    """Cut ``n_rows`` into slices of at most ``step`` rows."""
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
 def bounded_slices(n_rows: int, floats_per_row: int, budget: int = 2**22) -> list[slice]:
     """Cut ``n_rows`` into slices of at most ``budget`` floats each (32 MB by default)."""
     # As integers of Python: a small one of NumPy cannot be compared with the budget.
-    step = max(1, budget // max(1, int(floats_per_row)))
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    return cut(n_rows, max(1, budget // max(1, int(floats_per_row))))
+
+
+def bounded_blocks(
+    begin: int, end: int, floats_per_row: int, budget: int = 2**22
+) -> list[tuple[int, int]]:
+    """Cut the rows from ``begin`` to ``end`` into blocks of at most ``budget`` floats each."""
+    slices = bounded_slices(end - begin, floats_per_row, budget)
+    return [(begin + part.start, begin + part.stop) for part in slices]
 
 
 Value = TypeVar("Value")

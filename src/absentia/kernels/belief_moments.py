@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.kernels.gram.tiles import cut
+from absentia.engine.threads import cut
 from absentia.tables import FloatArray, IntArray
 
 _FLOATS = 2**22  # of a workspace: 32 MB

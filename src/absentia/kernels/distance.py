@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.engine.threads import cut
 from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import (
     BeliefMoments,
@@ -20,7 +21,6 @@ from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.tiles import (
     assembled,
     centre_of,
-    cut,
     in_parts,
     squared_distances,
     squares_of,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.sums import third_cumulants
+from absentia.engine.threads import cut
 from absentia.kernels.base import Diagonal, Kernel, with_params
 from absentia.kernels.belief_moments import (
     BeliefMoments,
@@ -18,7 +19,7 @@ from absentia.kernels.belief_moments import (
     uncertain_columns,
 )
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.tiles import assembled, cut, symmetrised
+from absentia.kernels.gram.tiles import assembled, symmetrised
 from absentia.kernels.metric import Smoothing, resolve_gammas
 from absentia.parameters import FINITE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray

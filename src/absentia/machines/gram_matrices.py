@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.engine.threads import cut
 from absentia.kernels.base import Kernel
-from absentia.kernels.gram.tiles import cut
 from absentia.tables import FloatArray, IntArray
 
 #: Diagonal before and after centring: from here on single precision (six to seven digits), which is

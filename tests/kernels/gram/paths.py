@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.kernels.gram import dispatch
-from absentia.kernels.gram.sides import Ordering, Side
+from absentia.kernels.gram.sides import Side
 
 
 def chosen(P, Q, smoothing):
     """Return the name of the path for pairs of rows that are not both of frequent patterns."""
     rows, columns = (
-        Side.of_components(side, Ordering.of(side), np.zeros(len(side)))[0]
-        for side in (P, P if Q is None else Q)
+        Side.of_components(side, np.zeros(len(side)))[0] for side in (P, P if Q is None else Q)
     )
     return dispatch.choose(dispatch.Pairs(rows, columns, smoothing, False, Q is None)).name
 

@@ -8,7 +8,7 @@ import pytest
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.kernels.gram.lane_pairs import LaneColumns
-from absentia.kernels.gram.sides import Ordering, Side
+from absentia.kernels.gram.sides import Side
 
 
 def _observed(rate, root=None, rows_are_conditioned=True):
@@ -18,7 +18,7 @@ def _observed(rate, root=None, rows_are_conditioned=True):
     prior = Prior(np.ones(1), np.zeros((1, d)), (root @ root.T / d + 0.3 * np.eye(d))[None])
     holed = np.where(rng.random((200, d)) < rate, np.nan, rng.normal(size=(200, d)))
     beliefs = condition(prior, holed)[0]
-    sides = Side.of_components(beliefs, Ordering.of(beliefs), np.zeros(200))
+    sides = Side.of_components(beliefs, np.zeros(200))
     columns = LaneColumns.of(sides[0], 0, rows_are_conditioned, True)
     return columns.observed, beliefs.patterns.mask.sum(axis=1)
 

@@ -60,9 +60,9 @@ def _subtract_column(means, columns, j, vector):
 
 @compiled(error_model="numpy")
 def explicit_rows(start, stop, target, rows, columns):
-    """Fill rows ``start`` to ``stop`` of a Target from ExplicitRows and ExplicitColumns."""
+    """Fill rows ``start`` to ``stop`` of a Target from two ExplicitSides."""
     _, first_column, symmetric, _, _, scaled = target
-    column_means, column_constants, run_starts, run_groups, covariances = columns
+    column_means, column_constants, column_groups, covariances = columns
     m, d = column_means.shape
     index = np.arange(d)
     rows_matrix = aligned_empty(d * d * LANES)
@@ -78,12 +78,10 @@ def explicit_rows(start, stop, target, rows, columns):
         n_rows = min(LANES, stop - first)
         _load_rows(rows, first, n_rows, means, constants, rows_matrix)
         last_column = min(m, first + n_rows - first_column) if symmetric else m
-        run = -1
         left = 0
         for j in range(last_column):
-            if j >= run_starts[run + 1]:
-                run += 1
-                _add_covariance(rows_matrix, covariances, run_groups[run], matrix)
+            if j == 0 or column_groups[j] != column_groups[j - 1]:
+                _add_covariance(rows_matrix, covariances, column_groups[j], matrix)
                 factor(matrix, d, index, d, work, pivots, determinant, True)
             _subtract_column(means, column_means, j, vector)
             minus_quadratic = solve(work, pivots, d, vector, splat8(0.0))
@@ -105,7 +103,7 @@ def explicit_width_rows(
     As ``width_rows`` of ``width_tiles.py``, with the rows and columns of :func:`explicit_rows`.
     Columns count from ``first_column``; ``variances`` is the diagonal of ``C0``.
     """
-    column_means, column_constants, run_starts, run_groups, covariances = columns
+    column_means, column_constants, column_groups, covariances = columns
     m, d = column_means.shape
     rows_matrix = aligned_empty(d * d * LANES)
     work = aligned_empty(d * d * LANES)
@@ -121,11 +119,9 @@ def explicit_width_rows(
         _load_rows(rows, first, n_rows, means, constants, rows_matrix)
         sums[:] = 0.0
         last_column = min(m, first + n_rows - first_column)
-        run = -1
         for j in range(last_column):
-            if j >= run_starts[run + 1]:
-                run += 1
-                _add_covariance(rows_matrix, covariances, run_groups[run], work)
+            if j == 0 or column_groups[j] != column_groups[j - 1]:
+                _add_covariance(rows_matrix, covariances, column_groups[j], work)
                 sweep(work, d, scratch, determinant)
             for lane in range(LANES):
                 present = lane < n_rows and first_column + j <= first + lane

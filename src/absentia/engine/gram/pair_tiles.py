@@ -47,13 +47,12 @@ from absentia.engine.lanes import (
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def any_missing_side(run, stop, run_starts, run_observed):
-    """Return whether a run from ``run`` on that begins before column ``stop`` needs products."""
-    while run < len(run_observed) and run_starts[run] < stop:
-        if not run_observed[run]:
-            return True
-        run += 1
-    return False
+def any_missing_side(start, stop, groups, observed):
+    """Return whether a column from ``start`` to ``stop`` needs products."""
+    missing = False
+    for j in range(start, stop):
+        missing = missing or not observed[groups[j]]
+    return missing
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -79,11 +78,11 @@ def gram_rows(start, stop, target, rows, columns, bounds):
     out, first_column, symmetric, accumulate, _, scaled = target
     base, precision = rows.base, columns.precision
     column_means, columns_in_lanes = columns.means, columns.lanes
-    column_constants, run_starts = columns.constants, columns.run_starts
-    run_index, run_sizes, run_observed = columns.members, columns.sizes, columns.observed
+    column_constants, column_groups = columns.constants, columns.groups
+    index, sizes, on_observed = columns.members, columns.sizes, columns.observed
     row_bounds, column_bounds, negligible = bounds
     m, d = column_means.shape
-    any_observed, any_missing = run_observed.any(), not run_observed.all()
+    any_observed, any_missing = on_observed.any(), not on_observed.all()
     lanes = row_lanes(d, any_observed)
     matrix, inverse, means, shrunk = lanes.matrix, lanes.inverse, lanes.means, lanes.shrunk
     row_part, observed_part = lanes.row_part, lanes.observed_part
@@ -101,7 +100,6 @@ def gram_rows(start, stop, target, rows, columns, bounds):
         prepare_rows(lanes, rows, precision, first, n_rows, scaled, any_missing)
         products[:] = 0.0
         last_column = min(m, first + n_rows - first_column) if symmetric else m
-        run = 0
         factored = -1
         for tile in range(0, last_column, TILE):
             tile_stop = min(tile + TILE, last_column)
@@ -118,12 +116,10 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                             break
                 any_counts = any_counts or counts[j - tile]
             for j in range(tile, tile_stop):
-                while j >= run_starts[run + 1]:
-                    run += 1
                 if (
                     any_counts
                     and (j - tile) % LANES == 0
-                    and any_missing_side(run, min(j + LANES, tile_stop), run_starts, run_observed)
+                    and any_missing_side(j, min(j + LANES, tile_stop), column_groups, on_observed)
                 ):
                     uncertain_products(
                         lanes, columns_in_lanes, j, d, differences, products, quadratics
@@ -131,13 +127,14 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                 if not counts[j - tile]:
                     store8(values, (j - tile) * LANES, splat8(0.0))
                     continue
-                at = run * d
-                size = run_sizes[run]
-                observed = run_observed[run]
+                group = column_groups[j]
+                at = group * d
+                size = sizes[group]
+                observed = on_observed[group]
                 if observed:
                     corner = splat8(0.0)
                     for r in range(size):
-                        feature = integer_at(run_index, at + r)
+                        feature = integer_at(index, at + r)
                         column = repeat8(column_means, j * d + feature)
                         store8(vector, r * LANES, subtract8(load8(shrunk, feature * LANES), column))
                 else:
@@ -146,20 +143,20 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                         squared_distances(column_means, j * d, means, 0, 1, d, distances, 0)
                         corner = multiply_add8(base_lanes, load8(distances, 0), corner)
                     for r in range(size):
-                        feature = integer_at(run_index, at + r)
+                        feature = integer_at(index, at + r)
                         column = repeat8(column_means, j * d + feature)
                         difference = subtract8(load8(means, feature * LANES), column)
                         place = feature * LANES + (j - tile) % LANES
                         product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
-                if factored == run:
+                if factored == group:
                     quadratic = solve(work, pivots, size, vector, corner)
                 else:
                     source = inverse if observed else matrix
                     store8(vector, size * LANES, corner)
-                    factor(source, d, run_index, size, work, pivots, determinant, False, at, vector)
+                    factor(source, d, index, size, work, pivots, determinant, False, at, vector)
                     quadratic = load8(vector, size * LANES)
-                    factored = run
+                    factored = group
                 if observed:
                     # The solution is minus the squared length that the observed side adds.
                     quadratic = negate8(quadratic)

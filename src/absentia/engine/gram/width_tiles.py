@@ -179,10 +179,10 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
     """
     base, precision = rows.base, columns.precision
     column_means, columns_in_lanes = columns.means, columns.lanes
-    column_constants, run_starts = columns.constants, columns.run_starts
-    run_index, run_sizes, run_observed = columns.members, columns.sizes, columns.observed
+    column_constants, groups = columns.constants, columns.groups
+    members, sizes, observed = columns.members, columns.sizes, columns.observed
     d = column_means.shape[1]
-    any_observed = run_observed.any()
+    any_observed = observed.any()
     lanes = row_lanes(d, any_observed)
     matrix, inverse, means, shrunk = lanes.matrix, lanes.inverse, lanes.means, lanes.shrunk
     row_part, observed_part = lanes.row_part, lanes.observed_part
@@ -213,7 +213,6 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
         count_observed[:] = 0.0
         count_run[:] = 0.0
         last_column = first + n_rows
-        run = 0
         factored = -1
         for tile in range(0, last_column, TILE):
             tile_stop = min(tile + TILE, last_column)
@@ -225,29 +224,26 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                     )
             n_vectors = 0
             for j in range(tile, tile_stop):
-                while j >= run_starts[run + 1]:
-                    run += 1
                 if (j - tile) % LANES == 0 and any_missing_side(
-                    run, min(j + LANES, tile_stop), run_starts, run_observed
+                    j, min(j + LANES, tile_stop), groups, observed
                 ):
                     uncertain_products(
                         lanes, columns_in_lanes, j, d, differences, products, quadratics
                     )
-                if factored != run:
+                group = groups[j]
+                index = members[group]
+                size = sizes[group]
+                if factored != group:
                     if factored >= 0 and scaled:
-                        target = outer if run_observed[factored] else sums
-                        sign = 1.0 if run_observed[factored] else -1.0
-                        at, size = run_index[factored], run_sizes[factored]
-                        _add_inverse(target, d, at, size, work, count_run, sign)
-                    source = inverse if run_observed[run] else matrix
-                    _invert_principal(
-                        source, d, run_index[run], run_sizes[run], work, scratch, determinant
-                    )
-                    factored = run
-                index = run_index[run]
-                size = run_sizes[run]
+                        target = outer if observed[factored] else sums
+                        sign = 1.0 if observed[factored] else -1.0
+                        own = members[factored]
+                        _add_inverse(target, d, own, sizes[factored], work, count_run, sign)
+                    source = inverse if observed[group] else matrix
+                    _invert_principal(source, d, index, size, work, scratch, determinant)
+                    factored = group
                 weight = load8(tile_weights, (j - tile) * LANES)
-                if run_observed[run]:
+                if observed[group]:
                     for r in range(size):
                         feature = index[r]
                         target8 = splat8(column_means[j, feature])
@@ -273,15 +269,15 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                             )
                     store8(count_observed, 0, add8(weight, load8(count_observed, 0)))
                 else:
-                    own = n_vectors * LANES
+                    place_of = n_vectors * LANES
                     square = splat8(0.0)
                     for k in range(d):
                         difference = subtract8(load8(means, k * LANES), splat8(column_means[j, k]))
-                        store8(vectors, k * TILE * LANES + own, difference)
+                        store8(vectors, k * TILE * LANES + place_of, difference)
                         square = multiply_add8(difference, difference, square)
                     for r in range(size):
                         feature = index[r]
-                        difference = load8(vectors, feature * TILE * LANES + own)
+                        difference = load8(vectors, feature * TILE * LANES + place_of)
                         place = feature * LANES + (j - tile) % LANES
                         product = gather8(products, place, d * LANES)
                         store8(vector, r * LANES, multiply_add8(base_lanes, difference, product))
@@ -296,11 +292,11 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                         weight, over_root_of_determinant(log_value, determinant, scaled)
                     )
                     for r in range(size):
-                        place = index[r] * TILE * LANES + own
+                        place = index[r] * TILE * LANES + place_of
                         entry = add8(load8(vectors, place), load8(solution, r * LANES))
                         store8(vectors, place, entry)
                     for k in range(d):
-                        place = k * TILE * LANES + own
+                        place = k * TILE * LANES + place_of
                         store8(weighted, place, multiply8(weight, load8(vectors, place)))
                     n_vectors += 1
                 store8(count, 0, add8(weight, load8(count, 0)))
@@ -308,9 +304,9 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
             if n_vectors:
                 _add_outer_products(sums, d, vectors, weighted, n_vectors)
         if scaled:
-            target = outer if run_observed[factored] else sums
-            sign = 1.0 if run_observed[factored] else -1.0
-            _add_inverse(target, d, run_index[factored], run_sizes[factored], work, count_run, sign)
+            target = outer if observed[factored] else sums
+            sign = 1.0 if observed[factored] else -1.0
+            _add_inverse(target, d, members[factored], sizes[factored], work, count_run, sign)
         if any_observed:
             _add_observed(sums, outer, linear, count_observed, lanes, scaled, solution)
         for lane in range(n_rows):

@@ -134,7 +134,7 @@ class Path(NamedTuple):
     #: Estimated time of a pair, in multiply-adds in lanes.
     cost: Callable[[Pairs], float]
     #: Fills a region of a matrix.
-    fill: Callable[[FloatArray, Side, Side, Smoothing, Region], None]
+    fill: Callable[[Side, Side, Smoothing, Region], None]
 
 
 PATHS = (

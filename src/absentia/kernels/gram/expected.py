@@ -17,7 +17,7 @@ from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triang
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
 from absentia.kernels.gram.frequent_patterns import LogFactor, small_gram
-from absentia.kernels.gram.sides import Ordering, Region, Side
+from absentia.kernels.gram.sides import Region, Side, Target
 from absentia.kernels.gram.tiles import origin_of, symmetrised
 from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import FloatArray, IntArray
@@ -71,9 +71,9 @@ def expected_gram(
         found = _gram_of_parts(*ends, log_factor, gram)
     if found is not None:
         return found
-    rows = columns = Side.of_components(P, Ordering.of(P), row_norms)
+    rows = columns = Side.of_components(P, row_norms)
     if Q is not None:
-        columns = Side.of_columns(Q, smoothing, log_norms_Q, column_norms)
+        columns = Side.of_components(Q, column_norms)
     return _sum_over_components(
         rows,
         columns,
@@ -111,18 +111,10 @@ def _sum_over_components(
     # Rows of one component first: what they have of another adds little then, and is left out.
     pairs = sorted(product(range(len(rows)), range(len(columns))), key=lambda ab: ab[0] != ab[1])
     for a, b in pairs:
-        whole = Region(
-            0,
-            n,
-            0,
-            m,
-            symmetric=symmetric,
-            accumulate=total is None and (a, b) != pairs[0],
-            mirror=symmetric and total is None and (a, b) == pairs[-1],
-            scaled=scaled,
-            n_threads=threads,
-        )
-        _fill(out, rows[a], columns[b], smoothing, whole)
+        accumulate = total is None and (a, b) != pairs[0]
+        mirror = symmetric and total is None and (a, b) == pairs[-1]
+        target = Target(out, 0, symmetric, accumulate, mirror, scaled)
+        _fill(rows[a], columns[b], smoothing, Region(target, 0, n, m, threads))
         if log_factor is not None and total is not None:
             logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
             total += (np.tril(out) if symmetric else out) * np.exp(logs)
@@ -136,21 +128,22 @@ def _sum_over_components(
     return out
 
 
-def _fill(out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, whole: Region) -> None:
-    """Fill ``out`` for one pair of components: frequent patterns among themselves, and the rest."""
+def _fill(rows: Side, columns: Side, smoothing: Smoothing, whole: Region) -> None:
+    """Fill a matrix for two components: frequent patterns among themselves, and the rest."""
     n_rows, n_columns = rows.ordering.n_frequent, columns.ordering.n_frequent
     regions = [(False, whole)]
     if n_rows:
         regions = [
-            (True, replace(whole, last_row=n_rows, n_columns=n_columns)),
+            (True, replace(whole, last_row=n_rows, last_column=n_columns)),
             (False, replace(whole, first_row=n_rows)),
         ]
-        if not whole.symmetric:  # otherwise these are mirrored
-            regions.append((False, replace(whole, last_row=n_rows, first_column=n_columns)))
+        if not whole.target.symmetric:  # otherwise these are mirrored
+            right = whole.target._replace(first_column=n_columns)
+            regions.append((False, replace(whole, target=right, last_row=n_rows)))
     for frequent, region in regions:
         if not region.is_empty:
-            path = choose(Pairs(rows, columns, smoothing, frequent, whole.symmetric))
-            path.fill(out, rows, columns, smoothing, region)
+            path = choose(Pairs(rows, columns, smoothing, frequent, whole.target.symmetric))
+            path.fill(rows, columns, smoothing, region)
 
 
 def _gram_of_parts(

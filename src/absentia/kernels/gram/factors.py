@@ -168,11 +168,10 @@ class RowPanel(NamedTuple):
         )
 
 
-def fill_factors(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
-    """Fill a region of ``out``."""
-    symmetric, widths = region.symmetric, _widths(smoothing)
+def fill_factors(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
+    """Fill a region."""
+    target, widths = region.target, _widths(smoothing)
+    symmetric = target.symmetric
     own = _FactorSide.of(rows.beliefs, rows.component, smoothing)
     other = _FactorSide.of(columns.beliefs, columns.component, smoothing)
     row_groups, column_groups = _groups_of_whole(rows), _groups_of_whole(columns)
@@ -180,7 +179,7 @@ def fill_factors(
     places = overlaps.own, overlaps.other, overlaps.cross
     precisions = unpacked(own.precisions, own.loadings.shape[1])
     row_constants, column_constants = rows.constants, columns.constants
-    if region.scaled:
+    if target.scaled:
         # A complete row has no block of its own in the systems, and so none to be divided by.
         log_ratios = np.where(own.masks.any(axis=1), own.log_ratios, 0.0)
         row_constants = row_constants - 0.5 * log_ratios[row_groups]
@@ -188,18 +187,17 @@ def fill_factors(
     bounds = rows.bounds_against(columns)
 
     def prepare() -> list[tuple[ColumnTile, FloatArray]]:
-        edges = range(region.first_column, region.n_columns, _TILE_COLUMNS)
-        tiles = [
-            ColumnTile.of(columns, column_groups[left:right], other, left, right)
-            for left in edges
-            for right in [min(left + _TILE_COLUMNS, region.n_columns)]
-        ]
-        return [(tile, tile.missing()) for tile in tiles]
+        tiles = []
+        for left in range(target.first_column, region.last_column, _TILE_COLUMNS):
+            right = min(left + _TILE_COLUMNS, region.last_column)
+            tile = ColumnTile.of(columns, column_groups[left:right], other, left, right)
+            tiles.append((tile, tile.missing()))
+        return tiles
 
     if symmetric:
         tiles = prepare()
     else:
-        what = "factor tiles", columns.component, region.first_column
+        what = "factor tiles", columns.component, target.first_column
         tiles = cached(columns.beliefs, smoothing, what, prepare)
 
     def fill_panel(begin: int, end: int) -> None:
@@ -222,7 +220,7 @@ def fill_factors(
                     np.matmul(terms[place], masked[index], out=sums[place, :, :width])
             constants = column_constants[tile.left : tile.left + tile.n_columns, None]
             factor_tile(
-                region.target(out),
+                target,
                 begin,
                 panel,
                 tile,

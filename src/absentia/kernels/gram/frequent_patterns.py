@@ -107,13 +107,11 @@ class _Panel(NamedTuple):
         return squares_of(row_products(differences, self.metric, differences.shape[1]))
 
 
-def fill_frequent(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
+def fill_frequent(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
     """Fill the entries of frequent patterns against frequent patterns, below the diagonal only."""
     if not rows.ordering.frequent or not columns.ordering.frequent:
         return
-    symmetric = region.symmetric
+    out, _, symmetric, accumulate, _, scaled = region.target
     centre = cached(
         columns.beliefs.whole,
         smoothing,
@@ -138,7 +136,7 @@ def fill_frequent(
         else:
             V = smoothing.covariance + own.covariances[p] + other.covariances[q]
             panel = _Panel.of_groups(A, B, V, smoothing)
-        row_cap = own.constants[start:stop] - 0.5 * panel.log_ratio * region.scaled
+        row_cap = own.constants[start:stop] - 0.5 * panel.log_ratio * scaled
         column_cap = other.constants[left:right]
         i, j = panel.cancelled()
         before = out[start + i, left + j]
@@ -152,13 +150,13 @@ def fill_frequent(
             panel.lanes,
             column_cap - 0.5 * panel.column_lengths,
             column_cap,
-            region.accumulate,
+            accumulate,
         )
         for part in bounded_slices(len(i), A.shape[1]):
             differences = own.points[start + i[part]] - other.points[left + j[part]]
             lengths = panel.lengths(differences)
             exact = np.exp(row_cap[i[part]] + column_cap[j[part]] - 0.5 * lengths)
-            if region.accumulate:
+            if accumulate:
                 exact += before[part]
             out[start + i[part], left + j[part]] = exact
 

@@ -9,6 +9,7 @@ machine, and the bits of an entry do not depend on the rows that it is computed 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from absentia.engine.gram.pair_tiles import few_rows, gram_rows
 from absentia.engine.gram.products import TILE, in_lanes, row_products
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import principal_log_determinants
-from absentia.engine.threads import bounded_slices, run_tiles
+from absentia.engine.threads import bounded_blocks, run_tiles
 from absentia.kernels.gram.sides import Region, Side
 from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -64,16 +65,16 @@ class LaneRows(NamedTuple):
 class LaneColumns(NamedTuple):
     """Columns from some place on: argument of compiled loops.
 
-    Neighbouring columns with one pattern form a run; each run is factored once.
+    Neighbouring columns of one group share a factorisation.
     """
 
     means: FloatArray  # (m, d), relative to the mean of their density
     lanes: FloatArray  # the means in lanes, filled up to whole tiles with zeros
     constants: FloatArray  # (m,), added to the logarithm
-    run_starts: IntArray  # (n_runs + 1,)
-    members: IntArray  # (n_runs, d), what a run misses (or has), ascending
-    sizes: IntArray  # (n_runs,), how many of the members count
-    observed: BoolArray  # (n_runs,), whether a run is computed on the observed side
+    groups: IntArray  # (m,), into what follows
+    members: IntArray  # (n_groups, d), what a group misses (or has), ascending
+    sizes: IntArray  # (n_groups,), how many of the members count
+    observed: BoolArray  # (n_groups,), whether a group is computed on the observed side
     precision: FloatArray  # (d, d)
 
     @classmethod
@@ -85,27 +86,27 @@ class LaneColumns(NamedTuple):
         means = np.array(columns.means[first_column:], order="C")
         means -= columns.prior_mean
         d = means.shape[1]
-        run_starts, run_groups = columns.ordering.runs(first_column)
+        different, groups = columns.local_groups(first_column, len(columns.means))
+        groups = groups[first_column:]
         precision = prior.precisions[columns.component].copy()
-        masks = columns.beliefs.patterns.masks[run_groups]
+        masks = columns.beliefs.patterns.masks[different]
         observed = _use_observed_side(columns, masks, prior, rows_are_conditioned)
         index = np.argsort(np.where(observed[:, None], masks, ~masks), axis=1, kind="stable")
         n_missing = masks.sum(axis=1)
         sizes = np.where(observed, d - n_missing, n_missing)
-        run_lengths = np.diff(run_starts)
         constants = np.zeros(len(means))
         if scaled:
             work = columns.beliefs.whole.patterns.masks.size * d
             log_determinants = principal_log_determinants.choose(work)
-            constants += np.repeat(0.5 * log_determinants(precision, masks), run_lengths)
+            constants += 0.5 * log_determinants(precision, masks)[groups]
         if observed.any():
             images = row_products(means, in_lanes(precision), d)
             lengths = np.einsum("ij,ij->i", images, means)
-            constants += np.where(np.repeat(observed, run_lengths), 0.5 * lengths, 0.0)
+            constants += np.where(observed[groups], 0.5 * lengths, 0.0)
         whole_tiles = np.zeros((-(-len(means) // TILE) * TILE, d))
         whole_tiles[: len(means)] = means
         lanes = in_lanes(whole_tiles)
-        return cls(means, lanes, constants, run_starts, index, sizes, observed, precision)
+        return cls(means, lanes, constants, groups, index, sizes, observed, precision)
 
 
 def _use_observed_side(
@@ -141,22 +142,21 @@ def factor_cost(size: FloatArray, n_shared: float = 1.0) -> FloatArray:
     return size**3 / (6 * n_shared) + 2 * size**2
 
 
-def fill_lanes(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
-    """Fill a region of ``out``, eight rows at a time."""
-    first_column, scaled = region.first_column, region.scaled
+def fill_lanes(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
+    """Fill a region, eight rows at a time."""
+    target = region.target
+    first_column, scaled = target.first_column, target.scaled
 
     def prepare() -> LaneColumns:
         return LaneColumns.of(columns, first_column, rows.is_conditioned, scaled)
 
-    if region.symmetric:
+    if target.symmetric:
         prepared = prepare()
     else:
         what = "lanes", columns.component, first_column, rows.is_conditioned, scaled
         prepared = cached(columns.beliefs, smoothing, what, prepare)
     lanes = prepared._replace(constants=prepared.constants + columns.constants[first_column:])
-    target, bounds = region.target(out), rows.bounds_against(columns, first_column)
+    bounds = rows.bounds_against(columns, first_column)
     d = smoothing.n_features
     if rows.is_conditioned and smoothing.metric is None:
         own = LaneRows.conditioned(rows, columns, smoothing)
@@ -166,7 +166,7 @@ def fill_lanes(
     # A general metric, or explicit covariances: information matrices by LAPACK, for as many
     # rows at a time as the workspace holds.
     row_means, row_constants = rows.means - columns.prior_mean, rows.constants.copy()
-    for begin, end in _blocks(region.first_row, region.last_row, d):
+    for begin, end in bounded_blocks(region.first_row, region.last_row, d * d):
         groups, local = rows.local_groups(begin, end)
         smoothed = smoothing.covariance + rows.covariances(groups)
         information = np.linalg.inv(smoothed)
@@ -199,33 +199,33 @@ class ColumnLanes(NamedTuple):
     def of(cls, columns: LaneColumns) -> ColumnLanes:
         """Put columns side by side that have one side, about one size, and one pattern if any."""
         d = columns.means.shape[1]
-        run = np.repeat(np.arange(len(columns.sizes)), np.diff(columns.run_starts))
-        places = np.lexsort((run, columns.sizes[run], columns.observed[run]))
-        n_missing_side = int(np.count_nonzero(~columns.observed[run]))
+        group = columns.groups
+        places = np.lexsort((group, columns.sizes[group], columns.observed[group]))
+        n_missing_side = int(np.count_nonzero(~columns.observed[group]))
         lanes = np.concatenate(
             [_in_groups(places[:n_missing_side]), _in_groups(places[n_missing_side:])]
         )
         # The rest of a group is filled up with its first column, and not written.
         filled = np.where(lanes < 0, lanes[:, :1], lanes)
-        runs = run[filled]
-        sizes = columns.sizes[runs]
+        groups = group[filled]
+        sizes = columns.sizes[groups]
         largest = sizes.max(axis=1, initial=0)
         stride = d + int((largest[:, None] - sizes).max(initial=0))
         # Ascending, and behind the end of a lane's own the columns of the identity.
         rank = np.arange(max(1, int(largest.max(initial=0))))
-        own = columns.members[runs][:, :, : len(rank)]
+        own = columns.members[groups][:, :, : len(rank)]
         listed = np.where(rank < sizes[..., None], own, d + rank - sizes[..., None])
         used = rank < largest[:, None]
         members = np.swapaxes(listed, 1, 2)[used].astype(np.int32)
         repeats = np.zeros(len(lanes), dtype=bool)
-        repeats[1:] = (runs[1:] == runs[:-1]).all(axis=1)
+        repeats[1:] = (groups[1:] == groups[:-1]).all(axis=1)
         return cls(
             order=lanes.ravel(),
             constants=columns.constants[filled].ravel(),
             means=np.ascontiguousarray(np.swapaxes(columns.means[filled], 1, 2)).ravel(),
             sizes=largest,
             starts=LANES * (np.cumsum(largest) - largest),
-            observed=columns.observed[runs[:, 0]],
+            observed=columns.observed[groups[:, 0]],
             repeats=repeats,
             stride=stride,
             members=members.ravel(),
@@ -241,11 +241,9 @@ def _in_groups(places: IntArray) -> IntArray:
     return lanes
 
 
-def fill_few_rows(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
-    """Fill all of ``out``, which has few rows, eight columns at a time."""
-    scaled = region.scaled
+def fill_few_rows(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
+    """Fill a whole matrix, which has few rows, eight columns at a time."""
+    out, accumulate, scaled = region.target.out, region.target.accumulate, region.target.scaled
     prepared = cached(
         columns.beliefs,
         smoothing,
@@ -253,61 +251,48 @@ def fill_few_rows(
         lambda: ColumnLanes.of(LaneColumns.of(columns, 0, True, scaled)),
     )
     own, bounds = LaneRows.conditioned(rows, columns, smoothing), rows.bounds_against(columns)
-    few_rows(out, region.accumulate, scaled, own, columns.constants, prepared, bounds)
+    few_rows(out, accumulate, scaled, own, columns.constants, prepared, bounds)
 
 
-class ExplicitRows(NamedTuple):
-    """Rows with ``C0 + A`` of each group, shape (n_groups, d, d): argument of compiled loops."""
+class ExplicitSide(NamedTuple):
+    """Rows or columns with the covariance of each group: argument of compiled loops."""
 
     means: FloatArray
     constants: FloatArray
     groups: IntArray
-    covariances: FloatArray
-
-    @classmethod
-    def of(
-        cls, rows: Side, begin: int, end: int, smoothing: Smoothing, scaled: bool
-    ) -> ExplicitRows:
-        """Return all rows, with the covariances of some places."""
-        groups, local = rows.local_groups(begin, end)
-        constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
-        covariances = smoothing.covariance + rows.covariances(groups)
-        return cls(np.array(rows.means), constants, local, covariances)
+    covariances: FloatArray  # (n_groups, d, d)
 
 
-class ExplicitColumns(NamedTuple):
-    """Columns with ``B`` of each group, and their runs of one group: argument of compiled loops."""
+def explicit_blocks(
+    rows: Side, columns: Side, smoothing: Smoothing, region: Region
+) -> Iterator[tuple[list[tuple[int, int]], int, ExplicitSide, ExplicitSide]]:
+    """Cut a region so that the covariances of a block fit into the workspace.
 
-    means: FloatArray
-    constants: FloatArray
-    run_starts: IntArray
-    run_groups: IntArray
-    covariances: FloatArray
-
-    @classmethod
-    def of(cls, columns: Side, left: int, right: int) -> ExplicitColumns:
-        """Return some places of the columns."""
-        starts, groups = columns.ordering.runs(left, right)
-        different, run_groups = np.unique(groups, return_inverse=True)
-        means, constants = np.array(columns.means[left:right]), columns.constants[left:right].copy()
-        return cls(means, constants, starts, run_groups, np.array(columns.covariances(different)))
-
-
-def fill_explicit(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
-    """Fill a region from the covariances of both sides, whatever they come from."""
-    d = smoothing.n_features
-    for left, right in _blocks(region.first_column, region.n_columns, d):
-        others = ExplicitColumns.of(columns, left, right)
-        for begin, end in _blocks(region.first_row, region.last_row, d):
-            if region.symmetric and end <= left:
+    Yields tiles of rows, the first column, all rows with ``C0 + A`` of the groups of these tiles,
+    and the columns of the block.
+    """
+    d, scaled = smoothing.n_features, region.target.scaled
+    means = np.array(rows.means)
+    constants = rows.constants + 0.5 * smoothing.log_determinant * scaled
+    for left, right in bounded_blocks(region.target.first_column, region.last_column, d * d):
+        different, groups = columns.local_groups(left, right)
+        others = ExplicitSide(
+            np.array(columns.means[left:right]),
+            columns.constants[left:right].copy(),
+            groups[left:right],
+            np.array(columns.covariances(different)),
+        )
+        for begin, end in bounded_blocks(region.first_row, region.last_row, d * d):
+            if region.target.symmetric and end <= left:
                 continue
-            own = ExplicitRows.of(rows, begin, end, smoothing, region.scaled)
-            target = region.target(out, left)
-            run_tiles(explicit_rows, region.tiles(begin, end), region.threads, target, own, others)
+            different, groups = rows.local_groups(begin, end)
+            covariances = smoothing.covariance + rows.covariances(different)
+            own = ExplicitSide(means, constants, groups, covariances)
+            yield region.tiles(begin, end), left, own, others
 
 
-def _blocks(begin: int, end: int, d: int) -> list[tuple[int, int]]:
-    """Cut places so that a block's matrices of ``d x d`` fit into the workspace."""
-    return [(begin + part.start, begin + part.stop) for part in bounded_slices(end - begin, d * d)]
+def fill_explicit(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
+    """Fill a region from the covariances of both sides, whatever they come from."""
+    for tiles, left, own, others in explicit_blocks(rows, columns, smoothing, region):
+        target = region.target._replace(first_column=left)
+        run_tiles(explicit_rows, tiles, region.threads, target, own, others)

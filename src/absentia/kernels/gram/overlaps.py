@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from absentia.engine.gram.overlap_tiles import overlap_parts, overlap_rows
 from absentia.engine.gram.products import in_lanes
 from absentia.engine.lanes import LANES
-from absentia.engine.threads import bounded_slices, row_tiles, run_tiles
+from absentia.engine.threads import bounded_blocks, row_tiles, run_tiles
 from absentia.kernels.gram.sides import Region, Side
 from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -91,16 +91,15 @@ class OverlapSide(NamedTuple):
         )
 
 
-def fill_overlaps(
-    out: FloatArray, rows: Side, columns: Side, smoothing: Smoothing, region: Region
-) -> None:
-    """Fill a region of ``out``."""
-    symmetric, scaled, threads = region.symmetric, region.scaled, region.threads
+def fill_overlaps(rows: Side, columns: Side, smoothing: Smoothing, region: Region) -> None:
+    """Fill a region."""
+    target, threads = region.target, region.threads
+    symmetric, scaled = target.symmetric, target.scaled
     base = float(2 * smoothing.gamma)
     missed = columns.beliefs.whole.patterns.n_missing.mean()
     tile_rows = _TILE_ROWS // 2 if missed > _MUCH_MISSING else _TILE_ROWS
     row_blocks = _blocks(rows, region.first_row, region.last_row)
-    column_blocks = _blocks(columns, region.first_column, region.n_columns)
+    column_blocks = _blocks(columns, target.first_column, region.last_column)
     for left, right in column_blocks:
 
         def prepare(left: int = left, right: int = right) -> OverlapSide:
@@ -123,7 +122,7 @@ def fill_overlaps(
                 overlap_rows,
                 region.tiles(begin, end),
                 threads,
-                region.target(out, left),
+                target._replace(first_column=left),
                 base,
                 tile_rows,
                 _TILE_COLUMNS,
@@ -137,5 +136,4 @@ def _blocks(side: Side, begin: int, end: int) -> list[tuple[int, int]]:
     """Cut places so that the matrices of a block stay within a bound."""
     squares = side.beliefs.whole.patterns.n_missing.astype(float) ** 2
     per_row = int(squares.mean()) if len(squares) else 1
-    slices = bounded_slices(end - begin, per_row, _BLOCK)
-    return [(begin + part.start, begin + part.stop) for part in slices]
+    return bounded_blocks(begin, end, per_row, _BLOCK)

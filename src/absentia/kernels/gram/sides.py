@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.lanes import LANES
 from absentia.engine.threads import row_tiles, triangle_tiles
-from absentia.kernels.metric import Smoothing, cached
-from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables import FloatArray, IntArray
 
 # Rows from which on a pattern pays for a factorisation of its own and a matrix product.
 FREQUENT = 64
@@ -51,10 +49,8 @@ class Ordering:
         """Order the rows of some beliefs; once for each, since support vectors come back often."""
         if len(beliefs) == 1 and beliefs.whole is beliefs:
             return cls(np.zeros(1, dtype=np.intp), np.array(beliefs.group_of_row), [], True)
-        known = _orderings.get(beliefs)
-        if known is None:
-            known = _orderings.setdefault(beliefs, cls._find(beliefs))
-        return known
+        own = vars(beliefs)
+        return own.get("_ordering") or own.setdefault("_ordering", cls._find(beliefs))
 
     @classmethod
     def _find(cls, beliefs: Beliefs) -> Ordering:
@@ -79,20 +75,6 @@ class Ordering:
         ]
         identity = bool(np.array_equal(rows, np.arange(len(rows))))
         return cls(rows, group_of_row[rows], places, identity)
-
-    def runs(self, start: int = 0, stop: int | None = None) -> tuple[IntArray, IntArray]:
-        """Return where runs of one group start in places ``start`` to ``stop``, and their groups.
-
-        The starts count from ``start`` and end with the number of places, one more than runs.
-        """
-        groups = self.groups[start:stop]
-        changes: BoolArray = np.ones(len(groups), dtype=bool)
-        changes[1:] = groups[1:] != groups[:-1]
-        starts = np.flatnonzero(changes)
-        return np.append(starts, len(groups)), groups[starts]
-
-
-_orderings: WeakKeyDictionary[Beliefs, Ordering] = WeakKeyDictionary()
 
 
 class Bounds(NamedTuple):
@@ -121,10 +103,9 @@ class Side:
     bounds: FloatArray
 
     @classmethod
-    def of(
-        cls, beliefs: Beliefs, ordering: Ordering, component: int, log_norms: FloatArray
-    ) -> Side:
+    def of(cls, beliefs: Beliefs, component: int, log_norms: FloatArray) -> Side:
         """Return a component of some beliefs; ``log_norms`` is subtracted from every logarithm."""
+        ordering = Ordering.of(beliefs)
         constants = beliefs.log_weights[:, component] - log_norms
         means = beliefs.means[:, component]
         if not ordering.identity:
@@ -133,32 +114,9 @@ class Side:
         return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants), bounds)
 
     @classmethod
-    def of_components(
-        cls, beliefs: Beliefs, ordering: Ordering, log_norms: FloatArray
-    ) -> list[Side]:
+    def of_components(cls, beliefs: Beliefs, log_norms: FloatArray) -> list[Side]:
         """Return every component of some beliefs."""
-        return [cls.of(beliefs, ordering, c, log_norms) for c in range(beliefs.n_components)]
-
-    @classmethod
-    def of_columns(
-        cls,
-        beliefs: Beliefs,
-        smoothing: Smoothing,
-        given_norms: FloatArray | None,
-        log_norms: FloatArray,
-    ) -> list[Side]:
-        """Return every component; the values of an earlier call with the same norms."""
-        ordering = Ordering.of(beliefs)
-
-        # Not the sides themselves: beliefs that hold them would hold themselves.
-        def make() -> tuple[FloatArray | None, list[tuple[FloatArray, FloatArray, FloatArray]]]:
-            sides = cls.of_components(beliefs, ordering, log_norms)
-            return given_norms, [(s.means, s.constants, s.bounds) for s in sides]
-
-        norms, values = cached(beliefs, smoothing, "sides", make)
-        if norms is not given_norms:
-            values = make()[1]
-        return [cls(beliefs, ordering, c, *own) for c, own in enumerate(values)]
+        return [cls.of(beliefs, c, log_norms) for c in range(beliefs.n_components)]
 
     def bounds_against(self, columns: Side, left: int = 0, right: int | None = None) -> Bounds:
         """Return the bounds of these rows against some columns."""
@@ -183,7 +141,10 @@ class Side:
         return self.beliefs.covariances.dense(groups, n_together)[:, self.component]
 
     def local_groups(self, begin: int, end: int) -> tuple[IntArray, IntArray]:
-        """Return the groups of some places, and which of them each of these places has."""
+        """Return the groups of some places, and which of them each of these places has.
+
+        Of all places; those outside have the first.
+        """
         local = np.zeros(len(self.means), dtype=np.intp)
         groups, local[begin:end] = np.unique(self.ordering.groups[begin:end], return_inverse=True)
         return groups, local
@@ -195,50 +156,43 @@ def threads_that_pay(most: int, n_pairs: int) -> int:
 
 
 class Target(NamedTuple):
-    """Argument of compiled loops: the matrix to fill, and how (as in :class:`Region`)."""
+    """Argument of compiled loops: the matrix to fill, and how."""
 
     out: FloatArray  # (n, m)
     first_column: int  # where in ``out`` the columns begin
-    symmetric: bool
-    accumulate: bool
-    mirror: bool
-    scaled: bool
+    symmetric: bool  # rows and columns are the same; fill only columns up to the row
+    accumulate: bool  # add to the matrix (further components of a mixture)
+    mirror: bool  # copy to above the diagonal (the last component of a symmetric matrix)
+    scaled: bool  # divide by the root of the determinant; else the form of [Anderson2011]_
 
 
 @dataclass(frozen=True)
 class Region:
     """Rows of one component from ``first_row`` to ``last_row``, against columns of one component.
 
-    In the order of computation. The columns are those from ``first_column`` to ``n_columns``.
+    In the order of computation. The columns are those from the first of ``target`` to
+    ``last_column``.
     """
 
+    target: Target
     first_row: int
     last_row: int
-    first_column: int
-    n_columns: int
-    symmetric: bool  # rows and columns are the same; fill only columns up to the row
-    accumulate: bool  # add to the matrix (further components of a mixture)
-    mirror: bool  # copy to above the diagonal (the last component of a symmetric matrix)
-    scaled: bool  # divide by the root of the determinant; else the form of [Anderson2011]_
+    last_column: int
     n_threads: int  # at most
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to fill."""
-        return self.first_row >= self.last_row or self.first_column >= self.n_columns
-
-    def target(self, out: FloatArray, first_column: int | None = None) -> Target:
-        """Return the argument of compiled loops, for columns from the first of the region on."""
-        left = self.first_column if first_column is None else first_column
-        return Target(out, left, self.symmetric, self.accumulate, self.mirror, self.scaled)
+        return self.first_row >= self.last_row or self.target.first_column >= self.last_column
 
     @property
     def threads(self) -> int:
         """Threads to use."""
-        n_pairs = (self.last_row - self.first_row) * (self.n_columns - self.first_column)
+        n_columns = self.last_column - self.target.first_column
+        n_pairs = (self.last_row - self.first_row) * n_columns
         return threads_that_pay(self.n_threads, n_pairs)
 
     def tiles(self, begin: int, end: int) -> list[tuple[int, int]]:
         """Cut some of the rows into tasks for the threads, of about as many pairs each."""
-        cut = triangle_tiles if self.symmetric else row_tiles
+        cut = triangle_tiles if self.target.symmetric else row_tiles
         return cut(begin, end, 1 if self.threads == 1 else 8 * self.threads, LANES)

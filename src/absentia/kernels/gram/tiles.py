@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.threads import bounded_slices, n_threads, run_single_threaded_blas
+from absentia.engine.threads import bounded_slices, cut, n_threads, run_single_threaded_blas
 from absentia.kernels.base import Kernel
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray, IntArray
@@ -126,11 +126,6 @@ def assembled(
     ]
     run_single_threaded_blas(fill, tasks, n_threads(n_jobs))
     return out
-
-
-def cut(n_rows: int, step: int) -> list[slice]:
-    """Cut ``n_rows`` into slices of at most ``step`` rows."""
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def symmetrised(K: FloatArray) -> FloatArray:

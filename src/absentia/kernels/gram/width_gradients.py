@@ -11,26 +11,25 @@ which is added up pair by pair for all columns at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
 from absentia.beliefs import Beliefs
 from absentia.engine.gram.explicit import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
-from absentia.engine.lanes import LANES
 from absentia.engine.principal import invert_principal
 from absentia.engine.threads import (
     bounded_slices,
     n_threads,
     run_single_threaded_blas,
     run_tiles,
-    triangle_tiles,
 )
 from absentia.kernels.gram.dispatch import uses_lanes, uses_precisions
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.frequent_patterns import LogFactor, is_small_gram
-from absentia.kernels.gram.lane_pairs import ExplicitColumns, ExplicitRows, LaneColumns, LaneRows
-from absentia.kernels.gram.sides import Ordering, Side, threads_that_pay
+from absentia.kernels.gram.lane_pairs import LaneColumns, LaneRows, explicit_blocks
+from absentia.kernels.gram.sides import Region, Side, Target, threads_that_pay
 from absentia.kernels.gram.tiles import cancelled_pairs, centre_of
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
@@ -58,7 +57,8 @@ def width_gradient(
         raise ValueError("Widths of columns belong to the Euclidean metric.")
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     norms = np.zeros(len(P)) if log_norms is None else log_norms
-    ordering = Ordering.of(P)
+    sides = Side.of_components(P, norms)
+    ordering = sides[0].ordering
     # Each pair once, with the weights of both orders.
     folded = weights + weights.T
     np.fill_diagonal(folded, np.diagonal(weights))
@@ -67,19 +67,16 @@ def width_gradient(
     total = np.zeros(smoothing.n_features)
     small = is_small_gram(P, P, smoothing)
     threads = n_threads(n_jobs)
-    for a in range(P.n_components):
-        rows = Side.of(P, ordering, a, norms)
-        for b in range(P.n_components):
-            columns = Side.of(P, ordering, b, norms)
-            pairs = folded
-            if log_factor is not None:
-                pairs = folded * np.exp(log_factor(a, b, ordering.rows, ordering.rows))
-            sums = _Sums(rows, columns, smoothing, pairs, scaled)
-            if small and (found := sums.in_numpy()) is not None:
-                total += found
-                continue
-            total += sums.of_frequent(threads)
-            total += sums.of_the_rest(threads)
+    for (a, rows), (b, columns) in product(enumerate(sides), repeat=2):
+        pairs = folded
+        if log_factor is not None:
+            pairs = folded * np.exp(log_factor(a, b, ordering.rows, ordering.rows))
+        sums = _Sums(rows, columns, smoothing, pairs, scaled)
+        if small and (found := sums.in_numpy()) is not None:
+            total += found
+            continue
+        total += sums.of_frequent(threads)
+        total += sums.of_the_rest(threads)
     return total
 
 
@@ -206,50 +203,20 @@ class _Sums:
         if first >= n:
             return totals.sum(axis=0)
         threads = threads_that_pay(threads, (n - first) * n)
-        weights = np.ascontiguousarray(self.weights)
-        if uses_lanes(self.rows, self.columns, self.smoothing) and self.rows.is_conditioned:
-            self._lanes(totals, weights, first, threads)
+        sums = totals, np.ascontiguousarray(self.weights), self.scaled
+        region = Region(Target(totals, 0, True, True, False, self.scaled), first, n, n, threads)
+        sides = self.rows, self.columns, self.smoothing
+        if uses_lanes(*sides) and self.rows.is_conditioned:
+            prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
+            columns = prepared._replace(constants=prepared.constants + self.columns.constants)
+            rows = LaneRows.conditioned(*sides)
+            run_tiles(width_rows, region.tiles(first, n), threads, *sums, rows, columns)
         else:
-            self._explicit(totals, weights, first, threads)
-        return totals.sum(axis=0)
-
-    def _lanes(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
-        prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
-        run_tiles(
-            width_rows,
-            _triangle(first, len(totals), threads),
-            threads,
-            totals,
-            weights,
-            self.scaled,
-            LaneRows.conditioned(self.rows, self.columns, self.smoothing),
-            prepared._replace(constants=prepared.constants + self.columns.constants),
-        )
-
-    def _explicit(self, totals: FloatArray, weights: FloatArray, first: int, threads: int) -> None:
-        n, d = totals.shape
-        for left in bounded_slices(n, d * d):
-            columns = ExplicitColumns.of(self.columns, left.start, left.stop)
-            for part in bounded_slices(n - first, d * d):
-                begin, end = first + part.start, first + part.stop
-                if end <= left.start:
-                    continue
+            for tiles, left, own, others in explicit_blocks(*sides, region):
                 run_tiles(
-                    explicit_width_rows,
-                    _triangle(begin, end, threads),
-                    threads,
-                    totals,
-                    weights,
-                    self.scaled,
-                    self.variances,
-                    left.start,
-                    ExplicitRows.of(self.rows, begin, end, self.smoothing, self.scaled),
-                    columns,
+                    explicit_width_rows, tiles, threads, *sums, self.variances, left, own, others
                 )
-
-
-def _triangle(begin: int, end: int, threads: int) -> list[tuple[int, int]]:
-    return triangle_tiles(begin, end, 1 if threads == 1 else 8 * threads, LANES)
+        return totals.sum(axis=0)
 
 
 def self_width_gradient(
