@@ -10,7 +10,6 @@ difference of their means and ``C0 = inv(2 gamma M)``::
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,13 +74,42 @@ class _RBF(Kernel):
         return P.transform(root), Smoothing(smoothing.gamma, None, P.n_features)
 
     def _derivatives(
-        self, by_widths: FloatArray, by_weights: list[float] | None
+        self,
+        P: Beliefs,
+        weights: FloatArray,
+        n_jobs: int | None,
+        *,
+        own: FloatArray | None = None,
+        scaled: bool = True,
     ) -> dict[str, FloatArray]:
-        """Return derivatives by ``log gamma``, where ``c = 1/(2 gamma)``, and by ``log weight``."""
+        """Return derivatives by ``log gamma``, where ``c = 1/(2 gamma)``, and by ``log weight``.
+
+        ``own`` are the weights of the self-similarities by which a kernel is normalised.
+        """
+        factor = self._factor(P, None)
+        P, smoothing = self._in_euclidean_metric(P)
+        diag = None if factor is None else factor.diag
+        logs = None if own is None else log_self_similarities(P, smoothing, log_factor=diag)
+        options: dict[str, Any] = {"scaled": scaled, "n_jobs": n_jobs}
+        norms = None if logs is None else 0.5 * logs
+        by_widths = width_gradient(
+            P, smoothing, weights, log_norms=norms, log_factor=factor, **options
+        )
+        if own is not None:
+            by_widths += self_width_gradient(P, smoothing, own, log_factor=diag)
         found = {"gamma": np.asarray(-by_widths.sum() if np.ndim(self.gamma) == 0 else -by_widths)}
-        if by_weights is not None:
-            one = np.ndim(self.category_weight) == 0
-            found["category_weight"] = np.asarray(np.sum(by_weights) if one else by_weights)
+        if factor is None:
+            return found
+        by_weights = np.zeros(len(factor.weights))
+        for column in range(len(by_weights)):
+            changed = factor.by_weight(column)
+            K = expected_gram(P, None, smoothing, log_norms_P=norms, log_factor=changed, **options)
+            by_weights[column] = -np.vdot(weights, K)
+            if own is not None and logs is not None:
+                changed_logs = log_self_similarities(P, smoothing, log_factor=changed.diag)
+                by_weights[column] -= own @ np.exp(changed_logs - logs)
+        one = np.ndim(self.category_weight) == 0
+        found["category_weight"] = np.asarray(by_weights.sum()) if one else by_weights
         return found
 
 
@@ -182,19 +210,7 @@ class ExpectedRBF(_RBF):
         if self.diagonal == "same":
             weights = weights.copy()
             np.fill_diagonal(weights, 0.0)  # the diagonal is one whatever the width
-        mapped, smoothing = self._in_euclidean_metric(P)
-        factor = self._factor(P, None)
-        by_widths = width_gradient(
-            mapped, smoothing, weights, scaled=self.scaled, log_factor=factor, n_jobs=n_jobs
-        )
-        if factor is None:
-            return self._derivatives(by_widths, None)
-        gram = partial(expected_gram, mapped, None, smoothing, scaled=self.scaled, n_jobs=n_jobs)
-        by_weights = [
-            -float(np.vdot(weights, gram(log_factor=factor.by_weight(column))))
-            for column in range(len(factor.weights))
-        ]
-        return self._derivatives(by_widths, by_weights)
+        return self._derivatives(P, weights, n_jobs, scaled=self.scaled)
 
 
 @declared
@@ -250,22 +266,13 @@ class GenRBF(_RBF):
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         smoothing = self._smoothing(P)
-        log_norms = 0.5 * log_self_similarities(P, smoothing)
         other = None
         if Q is not None:
             other = cached(Q, smoothing, "norms", lambda: 0.5 * log_self_similarities(Q, smoothing))
-        factor = self._factor(P, Q)
-        K = expected_gram(
-            P,
-            Q,
-            smoothing,
-            log_norms_P=log_norms,
-            log_norms_Q=other,
-            n_jobs=n_jobs,
-            log_factor=None
-            if factor is None
-            else self._normalised(factor, P, log_norms, P if Q is None else Q, other, smoothing),
-        )
+        norms = 0.5 * log_self_similarities(P, smoothing), other
+        factor = self._normalised(P, Q, norms, smoothing)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "log_factor": factor}
+        K = expected_gram(P, Q, smoothing, log_norms_P=norms[0], log_norms_Q=norms[1], **options)
         if Q is None:
             np.fill_diagonal(K, 1.0)
         return K
@@ -282,45 +289,27 @@ class GenRBF(_RBF):
         pairs = weights * K
         # Half a self-similarity of either row is subtracted from the logarithm of each pair.
         own = -0.5 * (pairs.sum(axis=0) + pairs.sum(axis=1))
-        mapped, smoothing = self._in_euclidean_metric(P)
-        factor = self._factor(P, None)
-        diag = None if factor is None else factor.diag
-        logs = log_self_similarities(mapped, smoothing, log_factor=diag)
-        by_widths = width_gradient(
-            mapped, smoothing, weights, log_norms=0.5 * logs, log_factor=factor, n_jobs=n_jobs
-        )
-        by_widths += self_width_gradient(mapped, smoothing, own, log_factor=diag)
-        if factor is None:
-            return self._derivatives(by_widths, None)
-        gram = partial(
-            expected_gram, mapped, None, smoothing, log_norms_P=0.5 * logs, n_jobs=n_jobs
-        )
-        by_weights = []
-        for column in range(len(factor.weights)):
-            changed = factor.by_weight(column)
-            changed_logs = log_self_similarities(mapped, smoothing, log_factor=changed.diag)
-            change = np.vdot(weights, gram(log_factor=changed))
-            by_weights.append(-float(change + own @ np.exp(changed_logs - logs)))
-        return self._derivatives(by_widths, by_weights)
+        return self._derivatives(P, weights, n_jobs, own=own)
 
     def _normalised(
         self,
-        factor: CategoryFactor,
         P: Beliefs,
-        norms_P: FloatArray,
-        Q: Beliefs,
-        norms_Q: FloatArray | None,
+        Q: Beliefs | None,
+        norms: tuple[FloatArray, FloatArray | None],
         smoothing: Smoothing,
-    ) -> LogFactor:
-        """Return the factor less what categories add to the norms of the numbers."""
-
-        def added(beliefs: Beliefs, norms: FloatArray) -> FloatArray:
-            own = self._factor(beliefs, None)
-            assert own is not None
-            return 0.5 * log_self_similarities(beliefs, smoothing, log_factor=own.diag) - norms
-
-        left = added(P, norms_P)
-        right = left if norms_Q is None else added(Q, norms_Q)
+    ) -> LogFactor | None:
+        """Return the factor of categories, less what they add to the norms of the numbers."""
+        factor = self._factor(P, Q)
+        if factor is None:
+            return None
+        added = []
+        for side, own_norms in zip((P, Q), norms, strict=True):
+            if side is not None and own_norms is not None:
+                own = self._factor(side, None)
+                diag = None if own is None else own.diag
+                added.append(0.5 * log_self_similarities(side, smoothing, log_factor=diag))
+                added[-1] -= own_norms
+        left, right = added[0], added[-1]
         return lambda a, b, rows, columns: (
             factor(a, b, rows, columns) - left[rows, None] - right[columns]
         )

@@ -8,6 +8,7 @@ from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
 from absentia.engine import principal, sums
 from absentia.engine.gram import explicit, pair_tiles, products
+from absentia.engine.threads import bounded_blocks
 from absentia.kernels.gram import dispatch, lane_pairs
 from absentia.kernels.polynomial import ExpectedPolynomial
 from kernels.gram.test_expected import _formula, _prior, _table
@@ -101,8 +102,9 @@ def test_covariances_by_blocks_give_the_same_matrix(monkeypatch):
     Q, kernel = P[::3], GenRBF(0.2)
     square, rectangle = kernel(P), kernel(Q, P)
     monkeypatch.setattr(dispatch, "_LARGEST_INFLATION", 0.0)
-    whole = lane_pairs.bounded_slices
-    monkeypatch.setattr(lane_pairs, "bounded_slices", lambda n, size: whole(n, size, 37 * size))
+    monkeypatch.setattr(
+        lane_pairs, "bounded_blocks", lambda a, b, size: bounded_blocks(a, b, size, 37 * size)
+    )
     K = kernel(P, n_jobs=2)
     np.testing.assert_allclose(K, square, rtol=1e-10)
     assert np.array_equal(K, K.T)

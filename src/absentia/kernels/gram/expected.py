@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
@@ -285,42 +285,54 @@ def log_self_similarities(
     P, _, smoothing = in_kernel_units(P, None, smoothing)
     if log_factor is None and has_factors(P, smoothing):
         # For the whole, so that the bits are the same in every tile of it.
-        whole = P.whole
+        whole, what = P.whole, ("self-similarities", scaled)
         all_rows = cached(
-            whole,
-            smoothing,
-            ("self-similarities", scaled),
-            lambda: _log_self_similarities_in_factors(whole, smoothing, scaled),
+            whole, smoothing, what, lambda: _mixed_self_similarities(whole, smoothing, scaled, None)
         )
         return all_rows[P.rows_of_whole].copy()
-    table = P.covariances
     if P.n_components == 1 and scaled and _is_conditioned(P) and uses_precisions(P, smoothing):
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
         of_rows = -0.5 * _log_determinant_ratios(P, smoothing)[P.group_of_row]
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)
+    return _mixed_self_similarities(P, smoothing, scaled, log_factor)
+
+
+def _mixed_self_similarities(
+    P: Beliefs,
+    smoothing: Smoothing,
+    scaled: bool,
+    log_factor: Callable[[int, int], FloatArray] | None,
+) -> FloatArray:
+    """Return the self-similarities as sums over pairs of components, a part of the rows at a time.
+
+    In the factors of a density, where they may be used, else from covariances.
+    """
+    in_factors = log_factor is None and has_factors(P, smoothing)
+    d, k, n_groups = P.n_features, P.n_components, P.whole.covariances.n_groups
+    measure = log_determinants_and_lengths.choose((n_groups + len(P.whole)) * d**2)
+    low_rank = P.prior.low_rank
+    per_row = d + 12 * low_rank.n_factors**2 if in_factors and low_rank else 3 * k * d**2
     out = np.full(len(P), -np.inf)
-    step = P.n_components * P.n_features**2
-    n_groups = P.whole.covariances.n_groups
-    measure = log_determinants_and_lengths.choose((n_groups + len(P.whole)) * P.n_features**2)
-    for part in bounded_slices(len(P), 3 * step):
-        groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
-        dense = table.dense(groups, n_groups)
-        means, log_weights = P.means[part], P.log_weights[part]
-        for a in range(P.n_components):
-            for b in range(a + 1):
-                log_dets, lengths = measure(
+    for part in bounded_slices(len(P), per_row):
+        some = P[part]
+        if not in_factors:
+            groups, group_of_row = np.unique(P.group_of_row[part], return_inverse=True)
+            dense = P.covariances.dense(groups, n_groups)
+        for a, b in combinations_with_replacement(range(k), 2):
+            if in_factors:
+                log_ratios, lengths = factor_log_self_similarities(some, a, b, smoothing)
+            else:
+                log_ratios, lengths = measure(
                     smoothing.covariance + dense[:, a] + dense[:, b],
                     group_of_row,
-                    np.ascontiguousarray(means[:, a] - means[:, b]),
+                    np.ascontiguousarray(some.means[:, a] - some.means[:, b]),
                 )
-                term = log_weights[:, a] + log_weights[:, b] - 0.5 * lengths
-                if scaled:
-                    term -= 0.5 * (log_dets - smoothing.log_determinant)
-                if a != b:
-                    term += np.log(2)
-                if log_factor is not None:
-                    term += log_factor(a, b)[part]
-                out[part] = np.logaddexp(out[part], term)
+                log_ratios -= smoothing.log_determinant
+            term = some.log_weights[:, a] + some.log_weights[:, b] - 0.5 * lengths
+            term += np.log(2) * (a != b) - 0.5 * log_ratios * scaled
+            if log_factor is not None:
+                term += log_factor(a, b)[part]
+            out[part] = np.logaddexp(out[part], term)
     return out
 
 
@@ -343,21 +355,3 @@ def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
     # Copies of our own: compiled code is compiled once more for read-only arrays.
     spread = log_determinants(precision + 2 * smoothing.information, np.array(masks))
     return np.asarray(spread - log_determinants(precision.copy(), np.array(masks)))
-
-
-def _log_self_similarities_in_factors(P: Beliefs, smoothing: Smoothing, scaled: bool) -> FloatArray:
-    """Return the self-similarities of :func:`log_self_similarities` for a density of factors."""
-    out = np.full(len(P), -np.inf)
-    n_factors = 0 if P.prior.low_rank is None else P.prior.low_rank.n_factors
-    for part in bounded_slices(len(P), P.n_features + 12 * n_factors**2):
-        some = P[part]
-        for a in range(P.n_components):
-            for b in range(a + 1):
-                log_ratios, lengths = factor_log_self_similarities(some, a, b, smoothing)
-                term = some.log_weights[:, a] + some.log_weights[:, b] - 0.5 * lengths
-                if scaled:
-                    term -= 0.5 * log_ratios
-                if a != b:
-                    term += np.log(2)
-                out[part] = np.logaddexp(out[part], term)
-    return out

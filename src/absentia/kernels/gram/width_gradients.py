@@ -16,9 +16,10 @@ from itertools import product
 import numpy as np
 
 from absentia.beliefs import Beliefs
+from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.gram.explicit import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
-from absentia.engine.principal import invert_principal
+from absentia.engine.principal import conditional_covariances
 from absentia.engine.threads import (
     bounded_slices,
     n_threads,
@@ -236,17 +237,13 @@ def self_width_gradient(
     if P.n_components == 1 and P.covariances.is_conditioned and uses_precisions(P, smoothing):
         # The derivative of -1/2 log det(I + 2 inv(C0) inv(G[L,L])).
         by_group = np.bincount(P.group_of_row, weights, P.covariances.n_groups)
-        masks = np.array(P.patterns.masks)
-        order = np.argsort(masks.sum(axis=1), kind="stable")
-        masks, sizes = masks[order], masks[order].sum(axis=1)
-        members = np.argsort(~masks, axis=1, kind="stable")[:, : max(1, int(sizes.max()))]
-        members = np.ascontiguousarray(members)
-        inverses = np.zeros((len(masks), members.shape[1], members.shape[1]))
         spread = P.prior.precisions[0] + 2 * smoothing.information
-        invert_principal(spread, members, sizes, inverses, np.empty(len(masks)))
-        diagonals = np.diagonal(inverses, axis1=1, axis2=2) * by_group[order, None]
-        counted = np.arange(members.shape[1]) < sizes[:, None]
-        np.add.at(total, members[counted], diagonals[counted])
+        inverse = inverse_and_log_determinant(spread)[0]
+        for part in bounded_slices(len(by_group), smoothing.n_features**2):
+            masks = np.array(P.patterns.masks[part])
+            inverses = np.zeros((len(masks), *spread.shape))
+            conditional_covariances(inverse, spread, masks, inverses)
+            total += by_group[part] @ np.diagonal(inverses, axis1=1, axis2=2)
         return total / variances
     k = P.n_components
     for part in bounded_slices(len(P), 4 * k * k * smoothing.n_features**2):
@@ -254,20 +251,18 @@ def self_width_gradient(
         dense = P.covariances.dense(groups)
         means, log_weights = P.means[part], P.log_weights[part]
         logs, derivatives = [], []
-        for a in range(k):
-            for b in range(k):
-                inverse = np.linalg.inv(smoothing.covariance + dense[:, a] + dense[:, b])
-                d = means[:, a] - means[:, b]
-                solved = np.einsum("nij,nj->ni", inverse[group_of_row], d) if a != b else d
-                log = log_weights[:, a] + log_weights[:, b] - 0.5 * (solved * d).sum(axis=1)
-                derivative = variances * solved**2
-                log = log + 0.5 * np.linalg.slogdet(inverse)[1][group_of_row]
-                diagonals = np.diagonal(inverse, axis1=1, axis2=2)
-                derivative = derivative + (1 - variances * diagonals)[group_of_row]
-                if log_factor is not None:
-                    log = log + log_factor(a, b)[part]
-                logs.append(log)
-                derivatives.append(derivative)
+        for a, b in product(range(k), repeat=2):
+            V = smoothing.covariance + dense[:, a] + dense[:, b]
+            inverse = np.asarray(np.linalg.inv(V), dtype=np.float64)
+            d = means[:, a] - means[:, b]
+            solved = np.einsum("nij,nj->ni", inverse[group_of_row], d) if a != b else d
+            log = log_weights[:, a] + log_weights[:, b] - 0.5 * (solved * d).sum(axis=1)
+            log += 0.5 * np.linalg.slogdet(inverse)[1][group_of_row]
+            if log_factor is not None:
+                log += log_factor(a, b)[part]
+            diagonals = np.diagonal(inverse, axis1=1, axis2=2)
+            derivatives.append(variances * solved**2 + (1 - variances * diagonals)[group_of_row])
+            logs.append(log)
         shares = np.exp(np.array(logs) - np.max(logs, axis=0))
         shares *= weights[part] / shares.sum(axis=0)
         total += 0.5 * np.einsum("tn,tnk->k", shares, np.array(derivatives))
