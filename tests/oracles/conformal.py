@@ -63,3 +63,51 @@ def label_set(scores, calibration, targets, row, method, coverage, subsample):
         for c, value in enumerate(scores(test)[0]):
             worse[c] += mine < value
     return [count < coverage * (len(kept) + 1) - 1e-9 for count in worse]
+
+
+def mask_probability(coefficients, inputs, mask):
+    """Return ``prod_j P(M_j | x, M_1 ... M_(j - 1))`` of one complete row, column by column."""
+    probability = 1.0
+    for j, missing in enumerate(mask):
+        intercept, slopes = coefficients[j][0], coefficients[j][1 : 1 + len(inputs)]
+        before = coefficients[j][1 + len(inputs) :]
+        logit = intercept + sum(a * x for a, x in zip(slopes, inputs, strict=True))
+        logit += sum(before[i] for i in range(j) if mask[i])
+        chance = 1 / (1 + math.exp(-logit))
+        probability *= chance if missing else 1 - chance
+    return probability
+
+
+def draw_weights(probability, draws, origin, masks, mask):
+    """Return ``P(mask | x)`` of each draw times its share ``P(M | x)`` among those of its row."""
+    own = [probability(x, masks[k]) for x, k in zip(draws, origin, strict=True)]
+    total = [sum(p for p, k in zip(own, origin, strict=True) if k == row) for row in origin]
+    return [probability(x, mask) * p / t for x, p, t in zip(draws, own, total, strict=True)]
+
+
+def weighted_interval(predict, draws, targets, weights, row, own, coverage):
+    """Return the interval of one row from masked and weighted draws of calibration rows."""
+    mask, pairs = np.isnan(row), []
+    for x, y, weight in zip(draws, targets, weights, strict=True):
+        low, high, unit = predict(_hidden(x, mask))[0]
+        pairs.append((max(low - y, y - high) / unit, weight))
+    reached, needed = 0.0, coverage * (sum(weights) + own) - 1e-9
+    low, high, unit = predict(row[None])[0]
+    for score, weight in sorted(pairs):
+        reached += weight
+        if reached >= needed:
+            return low - score * unit, high + score * unit
+    return -math.inf, math.inf
+
+
+def weighted_set(scores, draws, targets, weights, row, own, coverage):
+    """Return which classes are in the set of one row, from weighted draws."""
+    mask = np.isnan(row)
+    needed = coverage * (sum(weights) + own) - 1e-9
+    found = []
+    for value in scores(row[None])[0]:
+        worse = 0.0
+        for x, y, weight in zip(draws, targets, weights, strict=True):
+            worse += weight * (scores(_hidden(x, mask))[0][y] < value)
+        found.append(worse < needed or needed > sum(weights))
+    return found

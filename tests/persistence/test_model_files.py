@@ -287,7 +287,7 @@ BROKEN = [
 def test_beliefs_that_do_not_fit_together_are_refused(machine, tmp_path, broken):
     break_beliefs(machine, broken)
     save_unchecked(machine, tmp_path / "model")
-    with pytest.raises(ValueError, match=r"damaged.*(Beliefs|Patterns|Covariances|Prior)"):
+    with pytest.raises(ValueError, match=r"damaged.*(Beliefs|Patterns|Covariance|Prior)"):
         load(tmp_path / "model")
 
 

@@ -10,6 +10,9 @@ row can be made to miss more. For a test row that misses ``m`` and calibration r
   when it is compared with row ``k``;
 - *nested\\**: as nested, with those rows only whose ``M_k`` hides little more than ``m`` does.
 
+Beyond values missing completely at random, *weighted* compares with completed and weighted rows
+(:mod:`absentia.predictions.weighting`).
+
 Nothing is hidden for plain split and cross conformal prediction.
 """
 
@@ -24,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from absentia.missingness import Patterns
 from absentia.predictions.hiding_table import HidingTable
+from absentia.predictions.weighting import Weighting
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -39,13 +43,8 @@ Answer = Callable[[Fitted, Any], FloatArray]
 _BATCH = 20_000
 
 
-def rank_of_quantile(coverage: float, n: int) -> int:
-    """Return ``ceil(coverage (n + 1))``: which of n ordered scores bounds a region.
-
-    Beyond ``n`` there are too few rows for the coverage.
-    """
-    # The room for rounding leaves nothing of a coverage near zero.
-    return max(1, int(np.ceil(coverage * (n + 1) - 1e-9)))
+#: Room for rounding in sums of weights.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,8 @@ class Comparison:
 
     ``calibration`` are the model's predictions (n_kept, width) of the latter, with further values
     hidden, and ``distinct`` those of the test rows (n_rows, n_distinct, width), once for each
-    distinct model and mask: ``distinct[:, which]`` are beside each calibration row.
+    distinct model and mask: ``distinct[:, which]`` are beside each calibration row. ``weights`` are
+    those of the calibration rows and ``own`` those of the test rows; without weights all are one.
     """
 
     rows: IntArray
@@ -62,43 +62,74 @@ class Comparison:
     calibration: FloatArray
     distinct: FloatArray
     which: IntArray
+    weights: FloatArray
+    own: FloatArray
+
+    def needed(self, coverage: float) -> FloatArray:
+        """Return the weight of scores that a region has to exceed, for each test row.
+
+        ``coverage (sum of the weights + own)``, the ``ceil(coverage (n + 1))``-th of ``n`` scores
+        where all weights are one; infinite where the scores do not have that weight.
+        """
+        total = float(self.weights.sum())
+        needed = coverage * (total + self.own) - _ROUNDING
+        return np.where((needed > total) | (total <= 0), np.inf, needed)
+
+    def bound(self, values: FloatArray, needed: float) -> float:
+        """Return the smallest of the values, one per calibration row, that reaches a weight."""
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(self.weights[order])
+        at = min(int(np.searchsorted(reached, needed)), len(order) - 1)
+        return float(values[order[at]])
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Stored):
     """Calibration rows, and the models that were not trained on them: one, or one per fold.
 
-    ``model_of_row`` is the model of each row.
+    ``model_of_row`` is the model of each row, ``weights`` how many rows each counts as.
     """
 
     table: HidingTable
     models: tuple[Fitted, ...]
     model_of_row: IntArray
+    weights: FloatArray
 
     def validate(self) -> None:
         """Raise ValueError unless every row of the table has one of the models."""
         self._require_type("table", HidingTable)
         self._require_array("model_of_row", np.intp, (len(self.table),))
         self._require_indices("model_of_row", len(self.models))
+        self._require_array("weights", np.float64, (len(self.table),))
 
     def __len__(self) -> int:
         return len(self.table)
 
     def compare(
-        self, new: HidingTable, method: str, subsample: int, answer: Answer
+        self,
+        new: HidingTable,
+        method: str,
+        subsample: int,
+        answer: Answer,
+        weighting: Weighting | None = None,
     ) -> Iterator[Comparison]:
         """Yield comparisons that together have every new row once."""
         known, hides = self.table.opened(), method not in ("split", "cross")
         # Where nothing is hidden, one comparison serves all rows.
         patterns = Patterns.of_mask(new.mask if hides else np.zeros_like(new.mask))
         for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):
-            kept = self._comparable(mask, method, subsample)
+            of = kept = self._comparable(mask, method, subsample)
+            weights, own = self.weights[kept], np.ones(len(new))
+            if weighting is not None:
+                known, of = weighting.known.table, weighting.known.row
+                kept, (weights, own) = np.arange(len(of)), weighting.of_mask(mask)
+                weights = weights * self.weights[of]
             if not len(kept):
                 nothing = np.empty((len(rows), 0, 0))
-                yield Comparison(rows, kept, nothing[0], nothing, kept)
+                yield Comparison(rows, of, nothing[0], nothing, of, weights, own[rows])
                 continue
             hidden = (known.mask[kept] | mask) & hides
-            models = self.model_of_row[kept]
+            models = self.model_of_row[of]
             calibration = self._answers(known, kept, models, hidden, answer)
             keys = np.column_stack([models, hidden])
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
@@ -112,7 +143,7 @@ class Calibration(Stored):
                     answer,
                 )
                 shaped = answers.reshape(len(part), n_distinct, -1)
-                yield Comparison(part, kept, calibration, shaped, which)
+                yield Comparison(part, of, calibration, shaped, which, weights, own[part])
 
     def _comparable(self, mask: BoolArray, method: str, subsample: int) -> IntArray:
         """Return the calibration rows that a test row of this mask is compared with."""

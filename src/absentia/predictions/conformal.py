@@ -16,12 +16,7 @@ from absentia.machines.averaging import require_probabilities
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.machines.validation import checked_labels
 from absentia.parameters import ESTIMATOR, Rule, declared, words
-from absentia.predictions.calibration import (
-    Fitted,
-    PredictionIntervals,
-    PredictionSets,
-    rank_of_quantile,
-)
+from absentia.predictions.calibration import Fitted, PredictionIntervals, PredictionSets
 from absentia.predictions.conformal_base import (
     BANDS,
     LABEL_SCORES,
@@ -67,11 +62,15 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         It is cloned and trained on a part of the rows, also where it is fitted. As
         ``FrozenEstimator(model)`` it stays as it is, and all rows given to ``fit`` calibrate it.
         ``conformity_score="quantile"`` also takes a pair ``(lower, upper)``.
-    method : {"nested*", "nested", "exact", "split", "cross"}, default="nested*"
+    method : {"nested*", "nested", "exact", "weighted", "split", "cross"}, default="nested*"
         ``"exact"`` compares with the calibration rows whose missing columns the test row misses
         too, coverage guaranteed; ``"nested"`` with all, guaranteed is ``1 - 2 (1 - coverage)``, in
         practice about ``coverage`` or more; ``"nested*"`` with at least ``subsample`` rows, those
         that hide the fewest additional values: the same as exact where that has enough rows.
+        ``"weighted"`` compares with all calibration rows, completed by draws and weighted by how
+        likely they would miss what the test row misses (Fan, Park, Vo and Brunel 2025): coverage
+        also for values that are not missing completely at random, approximately, as far as
+        ``density`` and ``mechanism`` are right.
         ``"split"`` and ``"cross"`` (CV+ of Barber et al. 2021) hide nothing and cover on average
         over the patterns only.
     conformity_score : {"absolute", "normalised", "quantile"}, default="absolute"
@@ -81,11 +80,22 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         The probability with which an interval should contain its target.
     calibration_size : float, default=0.3
         The share of rows that are kept for calibration, where one model is trained.
-    cv : int, optional
+    cv : int or list of (train, test), optional
         Folds: every row calibrates the model that did not learn from it. ``"cross"`` means 5 by
         default, all other methods one split.
     subsample : int, default=100
         The least number of calibration rows for ``"nested*"``.
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
+        For ``"weighted"``, the law of the columns and, as the last one, the target, from which
+        calibration rows are completed; fitted to the training rows. ``FrozenEstimator(density)``
+        keeps a fitted one.
+    mechanism : callable, optional
+        For ``"weighted"``, ``mechanism(X, mask)`` returns the probability that a complete row
+        misses exactly ``mask``, for each row of ``X``. By default it is estimated by logistic
+        regressions on completed rows, which suits values missing at random. Values whose absence
+        depends on themselves need it, and a ``density`` that is that of all rows.
+    n_draws : int, default=8
+        For ``"weighted"``, draws of each calibration row that misses a value.
     random_state : int, RandomState instance or None, default=None
         Which rows calibrate.
 
@@ -95,6 +105,10 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         The model behind ``predict``; a pair for quantiles.
     calibration_ : Calibration
     calibration_targets_ : ndarray of shape (n_calibration,)
+    density_ : density or None
+        For ``"weighted"``, the law of columns and target.
+    mechanism_ : ndarray or None
+        For ``"weighted"``, coefficients of the estimated mechanism.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for frames.
@@ -128,8 +142,10 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
 
     conformity_score: str = "absolute"
 
-    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
-        attributes = super()._fit(table, y)
+    def _fit(
+        self, table: HidingTable, y: np.ndarray, weights: FloatArray | None, groups: Any
+    ) -> Learned:
+        attributes = super()._fit(table, y, weights, groups)
         model = attributes["estimator_"]
         if self.conformity_score == "normalised" and not reports_spread(model):
             raise ValueError(
@@ -168,18 +184,17 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         lower, upper = np.full(len(table), -np.inf), np.full(len(table), np.inf)
         n_calibration = np.zeros(len(table), dtype=np.intp)
         answer = BANDS[self.conformity_score]
-        for part in self.calibration_.compare(table, self.method, self.subsample, answer):
-            n = len(part.kept)
-            n_calibration[part.rows] = n
-            rank = rank_of_quantile(coverage, n)
-            if rank > n:
+        for part in self._compare(table, answer):
+            n_calibration[part.rows] = len(np.unique(part.kept))
+            needed = part.needed(coverage)
+            if np.isinf(needed).all():
                 continue
             scores = band_scores(part.calibration, self.calibration_targets_[part.kept])
             low, high, unit = np.moveaxis(part.distinct, 2, 0)
-            for i, row in enumerate(part.rows):
-                margins = scores * unit[i, part.which]
-                lower[row] = np.partition(low[i, part.which] - margins, n - rank)[n - rank]
-                upper[row] = np.partition(high[i, part.which] + margins, rank - 1)[rank - 1]
+            for i in np.flatnonzero(np.isfinite(needed)):
+                margins, row = scores * unit[i, part.which], part.rows[i]
+                lower[row] = -part.bound(margins - low[i, part.which], needed[i])
+                upper[row] = part.bound(high[i, part.which] + margins, needed[i])
         # Nested bounds, each a quantile of its own, can cross where the band is far too wide.
         crossed = lower > upper
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
@@ -211,7 +226,7 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     estimator : classifier
         Fitted already as ``FrozenEstimator(model)``: then all rows calibrate it. Any other, fitted
         or not, is cloned and trained on a part of the rows.
-    method : {"nested*", "nested", "exact", "split", "cross"}, default="nested*"
+    method : {"nested*", "nested", "exact", "weighted", "split", "cross"}, default="nested*"
     conformity_score : {"lac", "aps"}, default="lac"
         One minus the probability of the class (least ambiguous sets, the smallest on average), or
         the probability of all classes that are at least as likely (adaptive sets, larger for rows
@@ -220,6 +235,9 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     calibration_size : float, default=0.3
     cv : int, optional
     subsample : int, default=100
+    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
+    mechanism : callable, optional
+    n_draws : int, default=8
     random_state : int, RandomState instance or None, default=None
         As in :class:`ConformalRegressor`.
 
@@ -270,13 +288,19 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
             )
         return labels
 
-    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
-        classes = np.unique(y)
-        if isinstance(self.estimator, FrozenEstimator):
-            classes = np.asarray(self.estimator.classes_)
-        attributes = super()._fit(table, y)
+    def _fit(
+        self, table: HidingTable, y: np.ndarray, weights: FloatArray | None, groups: Any
+    ) -> Learned:
+        attributes, classes = super()._fit(table, y, weights, groups), self._classes(y)
         codes = np.searchsorted(classes, attributes["calibration_targets_"])
         return attributes | {"calibration_targets_": codes, "classes_": classes}
+
+    def _classes(self, y: np.ndarray) -> np.ndarray:
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return np.asarray(getattr(self.estimator, "classes_", ())) if frozen else np.unique(y)
+
+    def _numbers(self, y: np.ndarray) -> FloatArray:
+        return np.searchsorted(self._classes(y), y).astype(np.float64)
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the class that the estimator predicts for each row."""
@@ -314,19 +338,20 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
         def answer(fitted: Fitted, rows: Any) -> FloatArray:
             return label_scores(class_probabilities(fitted[0], rows, self.classes_))
 
-        for part in self.calibration_.compare(table, self.method, self.subsample, answer):
-            n = len(part.kept)
-            n_calibration[part.rows] = n
-            rank = rank_of_quantile(coverage, n)
-            if rank > n:
-                too_few[part.rows] = True
+        for part in self._compare(table, answer):
+            n_calibration[part.rows] = len(np.unique(part.kept))
+            needed = part.needed(coverage)
+            too_few[part.rows] = np.isinf(needed)
+            if too_few[part.rows].all():
                 continue
             true = self.calibration_targets_[part.kept]
-            scores = part.calibration[np.arange(n), true]
-            worse = np.zeros((len(part.rows), len(self.classes_)), dtype=np.intp)
+            scores = part.calibration[np.arange(len(true)), true]
+            worse = np.zeros((len(part.rows), len(self.classes_)))
             for place in range(part.distinct.shape[1]):
-                beside = np.sort(scores[part.which == place])
+                beside = np.flatnonzero(part.which == place)
+                beside = beside[np.argsort(scores[beside])]
+                heavier = np.concatenate([[0.0], np.cumsum(part.weights[beside])])
                 own = part.distinct[:, place] - _ROUNDING
-                worse += np.searchsorted(beside, own, side="left")
-            members[part.rows] = worse < rank
+                worse += heavier[np.searchsorted(scores[beside], own, side="left")]
+            members[part.rows] = worse < needed[:, None]
         return PredictionSets(members, self.classes_, coverage, n_calibration, too_few)

@@ -8,7 +8,7 @@ are one number per class, the larger the less the class conforms.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -16,29 +16,46 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from absentia.densities.fit_density import DensityLike
 from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     ESTIMATOR,
     FRACTION,
+    FloatMatrix,
     RandomState,
     Rule,
     check_parameters,
     count_from,
     declared,
+    require,
     words,
 )
-from absentia.predictions.calibration import Calibration, Fitted
+from absentia.predictions.calibration import Answer, Calibration, Comparison, Fitted
 from absentia.predictions.hiding_table import HidingTable
-from absentia.predictions.wrapped_model import predict_parameters, rows_learned_from
+from absentia.predictions.weighting import (
+    MaskProbability,
+    Weighting,
+    complete,
+    fit_joint_density,
+    fit_mechanism,
+)
+from absentia.predictions.wrapped_model import fit_weighted, predict_parameters, rows_learned_from
 from absentia.tables import FloatArray, IntArray, Learned, TableLike, set_fitted
+from absentia.tables.rows import row_weights
 from absentia.tables.stored import InconsistentError
 
 _FOLDS = 5
+_SPLITS = Rule(("a list of pairs of row indices",), lambda value: isinstance(value, list))
 
 
 @declared
@@ -49,25 +66,37 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     method: str = "nested*"
     coverage: float = 0.9
     calibration_size: float = 0.3
-    cv: int | None = None
+    cv: int | list[Any] | None = None
     subsample: int = 100
+    density: DensityLike = "auto"
+    mechanism: MaskProbability | None = None
+    n_draws: int = 8
     random_state: RandomState = None
 
     estimator_: BaseEstimator | tuple[BaseEstimator, ...] = field(init=False)
     calibration_: Calibration = field(init=False)
     calibration_targets_: np.ndarray = field(init=False)
+    density_: BaseEstimator | None = field(init=False)
+    mechanism_: FloatMatrix | None = field(init=False)
     _splitters: ClassVar[tuple[Any, Any]]
 
     _rules: ClassVar[dict[str, Rule]] = {
         "estimator": ESTIMATOR,
-        "method": words("nested*", "nested", "exact", "split", "cross"),
+        "method": words("nested*", "nested", "exact", "weighted", "split", "cross"),
+        "n_draws": COUNT,
         "coverage": FRACTION,
         "calibration_size": FRACTION,
-        "cv": count_from(2) | words(None),
+        "cv": count_from(2) | words(None) | _SPLITS,
         "subsample": COUNT,
     }
 
-    def fit(self, X: TableLike, y: ArrayLike) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the estimator on a part of the rows and calibrate it with the rest.
 
         Parameters
@@ -76,6 +105,10 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
             NaN where a value is missing.
         y : array-like of shape (n_samples,)
             Numbers or class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two rows, in training and in calibration.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group, such as visits of one patient, all train or all calibrate.
 
         Returns
         -------
@@ -84,46 +117,84 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         check_parameters(self)
         warn_of_other_order(X, y)
         table = HidingTable.of(X)
-        set_fitted(self, table, self._fit(table, self._check_targets(y, len(table))))
+        targets = self._check_targets(y, len(table))
+        weights = row_weights(sample_weight, len(table))
+        if groups is not None:
+            check_consistent_length(targets, groups)
+        set_fitted(self, table, self._fit(table, targets, weights, groups))
         return self
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
-    def _fit(self, table: HidingTable, y: np.ndarray) -> Learned:
+    def _fit(
+        self, table: HidingTable, y: np.ndarray, weights: FloatArray | None, groups: Any
+    ) -> Learned:
         """Return the fitted attributes: models, calibration rows and their targets."""
-        templates = self._templates()
+        templates, learned, targets = self._templates(), table, self._numbers(y)
         if all(isinstance(template, FrozenEstimator) for template in templates):
             if self.cv is not None or self.method == "cross":
                 raise ValueError(
                     "A FrozenEstimator cannot be fitted again in folds. Use method='split', "
-                    "'exact', 'nested' or 'nested*' with cv=None; all rows then calibrate it."
+                    "'exact', 'nested', 'nested*' or 'weighted' with cv=None; all rows then "
+                    "calibrate it."
                 )
             _warn_of_seen_rows(templates, table)
             model, models, which = templates, [templates], np.zeros(len(y), dtype=np.intp)
         elif self.cv is None and self.method != "cross":
-            train, calibrate = self._held_out(y)
-            model = _fitted(templates, table, y, train)
+            train, calibrate = self._held_out(y, groups)
+            model = _fitted(templates, table, y, train, weights)
             models, which = [model], np.zeros(len(calibrate), dtype=np.intp)
+            learned, targets = HidingTable.of(table.take(train)), targets[train]
             table, y = HidingTable.of(table.take(calibrate)), y[calibrate]
+            weights = None if weights is None else weights[calibrate]
         else:
-            splitter = self._splitters[1]
-            folds = splitter(self.cv or _FOLDS, shuffle=True, random_state=self.random_state)
-            models, which = [], np.empty(len(y), dtype=np.intp)
-            for fold, (train, test) in enumerate(folds.split(np.zeros((len(y), 1)), y)):
-                models.append(_fitted(templates, table, y, train))
+            splitter = self._splitters[1] if groups is None else GroupKFold
+            number = self.cv if isinstance(self.cv, int) else _FOLDS
+            folds = splitter(number, shuffle=True, random_state=self.random_state)
+            splits = self.cv
+            if not isinstance(splits, list):
+                splits = folds.split(np.zeros((len(y), 1)), y, groups)
+            models, which = [], np.full(len(y), -1)
+            for fold, (train, test) in enumerate(splits):
+                models.append(_fitted(templates, table, y, train, weights))
                 which[test] = fold
-            model = _fitted(templates, table, y, np.arange(len(y)))
+            require((which >= 0).all(), "Each row must be tested in one of the splits of cv.")
+            model = _fitted(templates, table, y, np.arange(len(y)), weights)
+        counts = np.ones(len(table)) if weights is None else weights
+        density = mechanism = None
+        if self.method == "weighted":
+            density = fit_joint_density(self.density, learned, targets, is_classifier(self))
+            if self.mechanism is None:
+                completed = complete(density, learned, targets, self.n_draws, 0)
+                mechanism = fit_mechanism(completed, learned.mask)
         return {
             "estimator_": model[0] if len(model) == 1 else model,
-            "calibration_": Calibration(table.stored(), tuple(models), which),
+            "calibration_": Calibration(table.stored(), tuple(models), which, counts),
             "calibration_targets_": y,
+            "density_": density,
+            "mechanism_": mechanism,
         }
+
+    def _compare(self, table: HidingTable, answer: Answer) -> Iterator[Comparison]:
+        """Yield comparisons of new rows with calibration rows by the method."""
+        weighting, known = None, self.calibration_.table.opened()
+        if self.method == "weighted":
+            own = complete(self.density_, known, self.calibration_targets_, self.n_draws, 1)
+            new = complete(self.density_, table, None, self.n_draws, 2)
+            mechanism = self.mechanism_ if self.mechanism is None else self.mechanism
+            assert mechanism is not None
+            weighting = Weighting(own, new, known.mask, mechanism)
+        return self.calibration_.compare(table, self.method, self.subsample, answer, weighting)
+
+    def _numbers(self, y: np.ndarray) -> FloatArray:
+        """Return targets as numbers: codes of classes."""
+        return np.asarray(y, dtype=np.float64)
 
     def _templates(self) -> Fitted:
         return (self.estimator,)
 
-    def _held_out(self, y: np.ndarray) -> tuple[IntArray, IntArray]:
+    def _held_out(self, y: np.ndarray, groups: Any) -> tuple[IntArray, IntArray]:
         """Return the rows to train on and the rows to calibrate with."""
         n = len(y)
         n_calibration = round(self.calibration_size * n)
@@ -138,8 +209,11 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
             counts = np.unique(y, return_counts=True)[1]
             if counts.min() < 2 or min(n_calibration, n - n_calibration) < len(counts):
                 splitter = ShuffleSplit
-        split = splitter(1, test_size=n_calibration, random_state=self.random_state)
-        train, calibrate = next(split.split(np.zeros((n, 1)), y))
+        size: float = n_calibration
+        if groups is not None:
+            splitter, size = GroupShuffleSplit, self.calibration_size
+        split = splitter(1, test_size=size, random_state=self.random_state)
+        train, calibrate = next(split.split(np.zeros((n, 1)), y, groups))
         return train, np.sort(calibrate)
 
     def _new_rows(self, X: TableLike, coverage: float | None) -> tuple[HidingTable, float]:
@@ -162,7 +236,13 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray) -> Fitted:
+def _fitted(
+    templates: Fitted,
+    table: HidingTable,
+    y: np.ndarray,
+    rows: IntArray,
+    weights: FloatArray | None,
+) -> Fitted:
     if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
         raise ValueError(
             f"The {len(rows)} training rows are all of one class: the other classes are so rare "
@@ -171,7 +251,8 @@ def _fitted(templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray
             "(FrozenEstimator)."
         )
     some = table.take(rows)
-    return tuple(clone(template).fit(some, y[rows]) for template in templates)
+    own = None if weights is None else weights[rows]
+    return tuple(fit_weighted(clone(template), some, y[rows], own) for template in templates)
 
 
 def _warn_of_seen_rows(models: Fitted, table: HidingTable) -> None:
