@@ -18,7 +18,7 @@ from absentia.densities import DensityImputer, GaussianDensity, LowRankDensity, 
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
-from absentia.recipe.methods import MASK_WEIGHTS, PENALTIES
+from absentia.recipe.training import MASK_WEIGHTS, PENALTIES
 from lab.baselines.comparator import Comparator
 from lab.baselines.geom import GeometricMarginSVC
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer

@@ -10,9 +10,8 @@ from absentia import load
 from absentia.cli import main
 from absentia.cli.model_commands import written_with
 from absentia.recipe.learning_table import split_target
-from absentia.recipe.methods import METHODS, new_steps
 from absentia.recipe.model import TableModel
-from absentia.recipe.training import fit
+from absentia.recipe.training import METHODS, fit, new_steps
 from absentia.tables.encoder import TableEncoder
 from lab.baselines import registry
 from lab.experiments.methods import METHODS as LAB_METHODS

@@ -208,7 +208,6 @@ def detection_frame(seed=11):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(seed)
     X = factor_table(rng, 80, 4, 1)
-    X[:, 1] -= 5.0  # some values are negative, so that a limit is one end and not an interval
     low = X[:, 1] < np.nanquantile(X[:, 1], 0.3)
     words = [f"{value:.3f}" if value == value else "" for value in X[:, 1]]
     frame = pd.DataFrame({"a": X[:, 0], "b": words, "c": X[:, 2], "d": X[:, 3]})

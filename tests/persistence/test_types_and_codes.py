@@ -9,7 +9,7 @@ from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
 from absentia.predictions.row_formats import RowFormat
-from absentia.tables.stored_frames import StoredType
+from absentia.tables.stored import StoredType
 
 
 @pytest.mark.parametrize(

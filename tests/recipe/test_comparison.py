@@ -181,7 +181,7 @@ def test_a_method_that_fails_does_not_stop_the_others(monkeypatch):
         raise ValueError("Column 'x1' is odd.")
 
     broken = type("Broken", (), {"about": "", "make": staticmethod(refuse), "package": ""})
-    monkeypatch.setitem(absentia.recipe.methods.BASELINES, "iterative", broken)
+    monkeypatch.setitem(absentia.recipe.training.BASELINES, "iterative", broken)
     found = compare(X, y, methods=["iterative", "mean-indicator"])
     assert found.errors == {"iterative": "Column 'x1' is odd."}
     assert found.methods == ["mean-indicator"]

@@ -12,8 +12,8 @@ import pytest
 
 from absentia import LogisticRegression, describe_missingness, predict_uncertainty
 from absentia.cli import main
+from absentia.reports.pages_of_tables import uncertainty_page
 from absentia.reports.report_page import Page
-from absentia.reports.uncertainty_page import uncertainty_page
 
 HOSTILE = '<script>alert("x")</script>'
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from absentia.studio import jobs
-from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.jobs import Job, train
+from absentia.studio.workspaces import BUNDLED, bundled_table
 from studio.tables_of_mine import mixed_table
 
 

@@ -159,7 +159,7 @@ def test_training_learns_from_limits():
     holes = frame.assign(a=frame["a"].where(~frame["a"].str.contains("[<>]"), ""))
     classes, quantity = frame.drop(columns="size"), frame.drop(columns="kind")
     trained = trained_on(classes, "kind")
-    assert any("used as limits" in note for note in trained.notes)
+    assert any("are limits" in note for note in trained.notes)
     assert trained.score > trained_on(holes.drop(columns="size"), "kind").score + 0.1
     answers = RowAnswers(trained.model)
     batch = answers.batch(classes)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.tables.stored_frames import StoredCells, StoredFrame
+from absentia.tables.stored import StoredCells, StoredFrame
 
 pd = pytest.importorskip("pandas")
 

@@ -167,9 +167,9 @@ class LowRankDensity(EMDensity):
         if not isinstance(rows, Table) or rows.lower is None:
             return rows
         warnings.warn(
-            "LowRankDensity does not learn from limits: values with one limit count as missing, "
-            "and intervals, such as '<0.5' among positive numbers, as their midpoints. To use the "
-            "limits, set density='gaussian'.",
+            "LowRankDensity does not learn from limits: values with one limit, such as '<0.5', "
+            "count as missing, and intervals as their midpoints. To use the limits, set "
+            "density='gaussian'.",
             stacklevel=4,
         )
         return rows.without_limits()

@@ -13,6 +13,7 @@ damaged.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -342,11 +343,10 @@ def _may_be_nan(model: BaseEstimator) -> bool:
 
 
 def _is_fitted(model: BaseEstimator) -> bool:
-    try:
+    with suppress(NotFittedError, TypeError):
         check_is_fitted(model)
-    except (NotFittedError, TypeError):
-        return False
-    return True
+        return True
+    return False
 
 
 def _check_shape(model: BaseEstimator, name: str, prediction: np.ndarray) -> None:

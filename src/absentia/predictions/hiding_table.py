@@ -13,8 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
-from absentia.tables.stored import Stored
-from absentia.tables.stored_frames import StoredFrame
+from absentia.tables.stored import Stored, StoredFrame
 from absentia.tables.table import Table
 
 

@@ -25,8 +25,7 @@ from absentia.tables.frames import (
     written_cells,
 )
 from absentia.tables.reading import as_frame
-from absentia.tables.stored import Stored
-from absentia.tables.stored_frames import StoredCells, StoredType
+from absentia.tables.stored import Stored, StoredCells, StoredType
 
 if TYPE_CHECKING:
     import pandas as pd

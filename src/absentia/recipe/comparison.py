@@ -19,7 +19,7 @@ from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
 from absentia.pictures import FAINT, INK, MISSING, pyplot, tidy
 from absentia.recipe.learning_table import LearningTable, split_target
-from absentia.recipe.methods import AUTOMATIC, BASELINES, METHODS, new_steps
+from absentia.recipe.training import AUTOMATIC, BASELINES, METHODS, new_steps
 from absentia.reports.report_page import Page
 from absentia.tables import FloatArray, Table
 from absentia.tables.encoder import TableEncoder

@@ -1,7 +1,7 @@
 """A fitted model of raw tables, and its answers.
 
-Every application saves and opens the same estimator: a pipeline of the steps ``encode``, optionally
-``scale``, and ``machine``, for quantities in units of their spread inside a
+Every application saves and opens the same estimator: a pipeline of the steps ``encode``, which
+returns standard units, and ``machine``, for quantities in units of their spread inside a
 ``TransformedTargetRegressor``. The machine may be a conformal predictor, which holds rows that it
 was not trained on.
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest
-from absentia.reports.missingness_page import (
+from absentia.reports.pages_of_tables import (
     draw_missingness,
     missingness_page,
     notebook_table,

@@ -25,9 +25,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.safe_text import printable
-from absentia.studio.bundled import BUNDLED, bundled_table
 from absentia.studio.row_answers import FieldValue, Json
-from absentia.studio.workspaces import Gone, Workspace, Workspaces
+from absentia.studio.workspaces import BUNDLED, Gone, Workspace, Workspaces, bundled_table
 from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:

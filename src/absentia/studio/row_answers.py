@@ -25,6 +25,8 @@ Json = dict[str, Any]
 #: Draws of a row with bounds, and the fewest of them that must lie within the bounds.
 _DRAWS, _FEWEST_DRAWS = 4000, 25
 _MOST_BATCH_ROWS = 5000
+#: The text of a cell begins with the sign of its state in the form.
+_SIGNS = {"value": "", "at most": "<", "at least": ">"}
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,6 @@ class RowAnswers:
     def __init__(self, model: TableModel):
         self.model = model
         plan = model.encoder.plan_
-        self._centres, self._scales = plan.centres, plan.scales
-        if "scale" in model.pipeline.named_steps:
-            step = model.pipeline.named_steps["scale"]
-            scaler = getattr(step, "transformer_", step)
-            self._centres = plan.centres + plan.scales * scaler.mean_
-            self._scales = plan.scales * scaler.scale_
         self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
 
@@ -69,6 +65,7 @@ class RowAnswers:
     def fields(self) -> list[Json]:
         """Describe each field of the form: name, kind, choices, mean and spread."""
         encoder = self.model.encoder
+        plan = encoder.plan_
         kinds = dict(zip(encoder.columns_, encoder.kinds_, strict=True))
         places = np.flatnonzero(np.diff(self._owner, prepend=-1))
         return [
@@ -76,8 +73,8 @@ class RowAnswers:
                 "name": name,
                 "kind": kinds[name],
                 "choices": encoder.categories_.get(name, []),
-                "mean": float(self._centres[j]),
-                "spread": float(self._scales[j]),
+                "mean": float(plan.centres[j]),
+                "spread": float(plan.scales[j]),
             }
             for name, j in zip(self.names, places, strict=True)
         ]
@@ -93,25 +90,25 @@ class RowAnswers:
         deviation before and after); ``unread``, fields whose text could not be read; ``note``.
         """
         given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
-        known = {n: v.text for n, v in given.items() if v.state == "value"}
-        row = self._encoded(known)
-        unread = [name for name in known if self._part(_unknown(row), name).all()]
-        for name, text in known.items():
-            if (np.abs(self._part(np.asarray(row), name)) > FARTHEST).any():
+        written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
+        bounded = self._encoded(written)
+        unread = [name for name in written if self._part(_unknown(bounded), name).all()]
+        for name in written:
+            if (np.abs(self._part(np.asarray(bounded), name)) > FARTHEST).any():
                 raise ValueError(
-                    f"{text[:40]!r} is too far from all other values of {name!r} for double "
-                    "precision. Correct the value, or leave it unknown."
+                    f"{given[name].text[:40]!r} is too far from all other values of {name!r} for "
+                    "double precision. Correct the value, or leave it unknown."
                 )
-        bounded, unread_bounds = self._bounded(row, given)
         note = ""
-        if bounded is not row and not self._is_possible(bounded):
-            bounded, note = row, "These bounds hardly fit the other values, so they are ignored."
+        if isinstance(bounded, Table) and bounded.limited.any() and not self._is_possible(bounded):
+            bounded = Table(bounded.array, columns_checked=True)
+            note = "These bounds hardly fit the other values, so they are ignored."
         doubts = self.model.doubts(bounded)
         found = self._prediction(bounded, doubts)
         return {
             **found,
             "note": note or found["note"],
-            "unread": [*unread, *unread_bounds],
+            "unread": unread,
             "next": self._next(bounded, dict(costs or {}), float(doubts.doubt[0])),
             "n_unknown": int(self._unknown_fields(bounded)[0]),
         }
@@ -168,29 +165,8 @@ class RowAnswers:
     def _part(self, row: np.ndarray, name: str) -> np.ndarray:
         return row[0, self._owner == self.names.index(name)]
 
-    def _bounded(
-        self, row: FloatArray | Table, values: Mapping[str, FieldValue]
-    ) -> tuple[FloatArray | Table, list[str]]:
-        """Return a row with the bounds of its fields, and the fields with unreadable bounds."""
-        array, unread = np.array(row), []
-        lower, upper = np.full(array.shape, -np.inf), np.full(array.shape, np.inf)
-        if isinstance(row, Table) and row.lower is not None and row.upper is not None:
-            lower, upper = row.lower.copy(), row.upper.copy()
-        for name, value in values.items():
-            if value.state in ("at most", "at least"):
-                j = int(np.flatnonzero(self._owner == self.names.index(name))[0])
-                end = float(np.asarray(self._encoded({name: value.text}))[0, j])
-                if np.isnan(end):
-                    unread.append(name)
-                else:
-                    (upper if value.state == "at most" else lower)[0, j] = end
-        if not (np.isfinite(lower) | np.isfinite(upper)).any():
-            return row, unread
-        return Table(array, lower=lower, upper=upper, columns_checked=True), unread
-
-    def _is_possible(self, row: FloatArray | Table) -> bool:
+    def _is_possible(self, row: Table) -> bool:
         """Return whether enough draws of the row without its bounds lie within them."""
-        assert isinstance(row, Table)
         lower, upper = np.asarray(row.lower), np.asarray(row.upper)
         density = find_density(self.model.machine)
         draws = believe(density, row.array).sample(_DRAWS, random_state=0)[:, 0]

@@ -169,32 +169,22 @@ optional
 
     @classmethod
     def read_training(
-        cls,
-        X: Any,
-        y: Any = None,
-        *,
-        kinds: Mapping[str, str] | None = None,
-        max_categories: int = 30,
-        keep_ids: bool = False,
-        codes: bool = False,
-        supports: Mapping[str, Any] | None = None,
-        limits: bool = True,
-        warn: bool = True,
+        cls, X: Any, y: Any = None, *, limits: bool = True, warn: bool = True, **how: Any
     ) -> ReadFrame:
         """Guess the columns of a training frame and read it; ``table.plan`` is the plan.
 
-        Parameters as for :meth:`of`. Without ``limits`` numbers keep their units, and limits of
-        values count as missing; ``warn`` is of sentinels.
+        ``how`` are the options of :meth:`of`. Without ``limits`` numbers keep their units, and
+        limits of values count as missing; ``warn`` is of sentinels.
         """
         frame = as_frame(X)
         columns = Column.of_frame(frame)
-        options = Options(kinds or {}, max_categories, keep_ids, codes, supports or {})
+        options = Options(**{name: value for name, value in how.items() if value is not None})
         separator = frame.attrs.get(SEPARATOR, ",")
         readings, own = read_training_columns(columns, separator, y, options)
         if warn:
             warn_of_sentinels(readings)
         units = np.zeros(own.shape[1]), np.ones(own.shape[1])
-        plan = cls(tuple(readings), tuple(readings.values()), codes, *units)
+        plan = cls(tuple(readings), tuple(readings.values()), options.codes, *units)
         if limits:
             plan._set_units(own)
         return ReadFrame(frame, plan._table(own, columns, readings), own)
@@ -347,8 +337,9 @@ optional
         place = {label: j for j, label in enumerate(labels)}
         limits = {}
         for name, reading in readings.items():
-            if name in place and name in columns and reading.has_limits(columns[name]):
-                limits[place[name]] = reading.bounds(columns[name])
+            ends = reading.limits(columns[name]) if name in place and name in columns else None
+            if ends is not None:
+                limits[place[name]] = ends
         low = high = None
         if limits:
             low, high = np.full(own.shape, -np.inf), np.full(own.shape, np.inf)

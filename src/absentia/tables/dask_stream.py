@@ -8,7 +8,7 @@ tree, so neither the client nor any worker holds more than a few of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dask
@@ -86,7 +86,7 @@ class DaskStream(Stream):
 
     def map_rows(self, function: Callable[[FloatArray], Any], n_columns: int | None) -> da.Array:
         """Return a lazy Dask array of what ``function`` makes of each partition."""
-        of_partition = _AfterReading(function)
+        of_partition = partial(_after_reading, function)
         if n_columns is None:
             outcome = np.asarray(function(np.zeros((1, self.n_features))))
             return da.map_blocks(
@@ -105,14 +105,8 @@ class DaskStream(Stream):
         return value.compute()
 
 
-@dataclass(frozen=True, eq=False)
-class _AfterReading:
-    """A function of rows that have been read, on partitions that have not."""
-
-    function: Callable[[FloatArray], Any]
-
-    def __call__(self, partition: Any) -> Any:
-        return self.function(as_table(partition, minimum_rows=0))
+def _after_reading(function: Callable[[FloatArray], Any], partition: Any) -> Any:
+    return function(as_table(partition, minimum_rows=0))
 
 
 def _apply_to_chunk(

@@ -164,16 +164,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
                 "kinds must be a dictionary from column to kind, such as {'zip': 'category'}, "
                 f"found {self.kinds!r}."
             )
-        read = ColumnPlan.read_training(
-            X,
-            y,
-            kinds=dict(self.kinds or {}),
-            max_categories=self.max_categories,
-            keep_ids=self.keep_ids,
-            limits=self.limits,
-            supports=self.supports,
-            warn=False,  # the notes have them
-        )
+        # The notes have what would be warned of.
+        read = ColumnPlan.read_training(X, y, warn=False, **self.get_params(deep=False))
         plan = read.table.plan
         assert plan is not None
         readings = plan.by_name

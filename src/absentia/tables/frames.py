@@ -13,15 +13,10 @@ from absentia.tables.columns.column import Column
 from absentia.tables.columns.dates import TYPED_DATES, parsed_dates
 from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.phrases import frames_of_absentia, listed
-from absentia.tables.reading import BoolArray, FloatArray, IntArray
+from absentia.tables.reading import BoolArray, FloatArray, IntArray, is_polars
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def is_polars(frame: Any) -> bool:
-    """Return whether a frame is one of polars."""
-    return type(frame).__module__.startswith("polars")
 
 
 def frame_of(columns: dict[Any, Any], polars: bool = False) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -258,14 +259,9 @@ class Margins(Stored):
         limits = rows.lower, rows.upper
         if rows.lower is not None and rows.upper is not None:
             limits = self.forward_limits(rows.lower, rows.upper)
-        return replace(
-            rows,
-            array=self.forward(rows.array),
-            lower=limits[0],
-            upper=limits[1],
-            _whole=(rows, slice(None)),  # patterns are those of the table
-            _known={},
-        )
+        parts: Any = {"array": self.forward(rows.array), "lower": limits[0], "upper": limits[1]}
+        # Patterns are those of the table.
+        return replace(rows, **parts, _whole=(rows, slice(None)), _known={})
 
     def log_slopes(self, values: FloatArray) -> FloatArray:
         """Return, by row, the logarithm of how a small volume of what was observed is stretched.
@@ -348,18 +344,10 @@ def _support_curve(values: FloatArray, weights: FloatArray | None, support: Supp
     )
     gaps = np.concatenate([levels - support.lower, support.upper - levels])
     shift = float(gaps[gaps > 0].min()) / 2 if opens and min(rooms) <= 0 else 0.0
-    found = SupportCurve(
-        line.values,
-        line.scores,
-        support=support,
-        opens=bool(opens),
-        shift=shift,
-        least=float(least),
-        most=float(most),
-    )
-    if not opens:
-        return found
-    curve = _scores_of(found._opened(values), weights)
+    ends = {"least": float(least), "most": float(most)}
+    how: Any = {"support": support, "opens": bool(opens), "shift": shift, **ends}
+    found = SupportCurve(line.values, line.scores, **how)
+    curve = _scores_of(found._opened(values), weights) if opens else line
     return replace(found, values=curve.values, scores=curve.scores)
 
 

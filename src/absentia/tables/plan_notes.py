@@ -211,26 +211,26 @@ def _signs_of_text(column: Column, reading: ColumnReading) -> list[str]:
         phrases.append(f"{example(doubtful, sign)}, where training has numbers that are not text")
     known = bool(reading.shown) or sign == ","
     signs = [shown_sign([text]) for text in column.distinct]
-    other = [known and found not in ("", sign) for found in signs]
-    grouped = [
-        found == "" and groups_thousands(text, sign)
-        for text, found in zip(column.distinct, signs, strict=True)
-    ]
+    other = np.array([known and found not in ("", sign) for found in signs], dtype=bool)
+    grouped = np.array(
+        [
+            found == "" and groups_thousands(text, sign)
+            for text, found in zip(column.distinct, signs, strict=True)
+        ],
+        dtype=bool,
+    )
     whose = "the column" if reading.typed else "training"
+    said = f"where {whose} has a decimal {'comma' if sign == ',' else 'point'}"
     separated = "with a thousands separator"
     separated += ", which training does not have" * (not reading.grouped)
-    if any(other):
-        said = f"where {whose} has a decimal {'comma' if sign == ',' else 'point'}"
-        phrases.append(_with_example(column, other, sign, said))
-    if any(grouped) and (any(other) or not reading.grouped):
-        phrases.append(_with_example(column, grouped, sign, separated))
+    grouped &= other.any() or not reading.grouped
+    for which, what in ((other, said), (grouped, separated)):
+        if which.any():
+            number = int(column.counts[which].sum())
+            more = f" ({counted(number, 'value')} like this)" * (number > 1)
+            text = next(compress(column.distinct, which))
+            phrases.append(f"{example(text, sign)}, {what}{more}")
     return phrases
-
-
-def _with_example(column: Column, which: list[bool], sign: str, said: str) -> str:
-    number = int(column.counts[np.array(which)].sum())
-    more = f" ({counted(number, 'value')} like this)" * (number > 1)
-    return f"{example(column.distinct[which.index(True)], sign)}, {said}{more}"
 
 
 def _day_first(column: Column, reading: ColumnReading) -> list[str]:

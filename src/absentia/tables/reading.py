@@ -106,13 +106,14 @@ def table_as(
     if names is None:
         names = list(X.columns)
         names = names if columns is None else [names[j] for j in columns]
-    if _is_polars(X):
+    if is_polars(X):
         polars = sys.modules["polars"]
         return polars.DataFrame(array, schema=names).fill_nan(None)
     return type(X)(array, index=X.index, columns=names)
 
 
-def _is_polars(frame: pd.DataFrame) -> bool:
+def is_polars(frame: Any) -> bool:
+    """Return whether a frame is one of polars."""
     return type(frame).__module__.startswith("polars")
 
 
@@ -264,12 +265,7 @@ def _frame_to_array(frame: pd.DataFrame) -> FloatArray:
 def _check_names(frame: pd.DataFrame) -> None:
     # Here and not only where scikit-learn records the names, which is the end of a fit.
     names = list(frame.columns)
-    repeated = [str(name) for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"Column names must be unique, but these appear more than once: "
-            f"{listed(repeated)}. Rename or drop the copies."
-        )
+    _check_unique(names)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise TypeError(
@@ -279,9 +275,18 @@ def _check_names(frame: pd.DataFrame) -> None:
         )
 
 
+def _check_unique(names: list[Any]) -> None:
+    repeated = [str(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"Column names must be unique, but {listed(repeated)} appear"
+            f"{'s' * (len(repeated) == 1)} more than once: rename or drop the copies."
+        )
+
+
 def _column_to_array(frame: pd.DataFrame, j: int) -> FloatArray | None:
     """Return column ``j`` of a frame as float64, or None where it does not hold numbers."""
-    if _is_polars(frame):
+    if is_polars(frame):
         polars = sys.modules["polars"]
         column = frame[:, j]
         if not (column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null)):
@@ -325,10 +330,5 @@ def as_frame(X: TableLike) -> pd.DataFrame:
             f"{type(X).__name__}: {error}"
         ) from error
     frame.columns = [str(name) for name in frame.columns]
-    if not frame.columns.is_unique:
-        repeated = min(frame.columns[frame.columns.duplicated()])
-        raise ValueError(
-            f"Column names must be unique, but {repeated!r} appears more than once: rename one of "
-            "them."
-        )
+    _check_unique(list(frame.columns))
     return frame

@@ -25,16 +25,7 @@ from absentia.tables.reading import FloatArray, TableLike, as_table, column_name
 from absentia.tables.rows import Rows, huge_weights_refused
 from absentia.tables.table import Table
 
-__all__ = [
-    "Chunk",
-    "Chunks",
-    "MemoryStream",
-    "Outcome",
-    "Stream",
-    "add",
-    "pairwise_sum",
-    "sample_rows",
-]
+__all__ = ["Chunks"]
 
 #: Whatever a function makes of a chunk; it can be added.
 Outcome = TypeVar("Outcome")
@@ -166,12 +157,9 @@ class RowSample:
     size: int
 
     def __add__(self, other: RowSample) -> RowSample:
-        keys = np.concatenate([self.keys, other.keys])
-        rows = np.concatenate([self.rows, other.rows])
-        weights = None
-        if self.weights is not None and other.weights is not None:
-            weights = np.concatenate([self.weights, other.weights])
-        return RowSample(keys, rows, weights, self.size).smallest()
+        pairs = [(self.keys, other.keys), (self.rows, other.rows), (self.weights, other.weights)]
+        parts: Any = [None if a is None or b is None else np.concatenate([a, b]) for a, b in pairs]
+        return RowSample(parts[0], parts[1], parts[2], self.size).smallest()
 
     def smallest(self) -> RowSample:
         """Return the rows that stay in the sample."""
@@ -328,12 +316,9 @@ class Chunks(Stream):
         return self._first_columns()[1]
 
     def _first_columns(self) -> tuple[int, list[str] | None]:
-        if self._n_features is None:
-            for _ in self.iter_chunks():
-                break
-        if self._n_features is None:
+        if self._n_features is None and next(self.iter_chunks(), None) is None:
             raise ValueError("The chunks are empty: none was found.")
-        return self._n_features, self._names
+        return int(self._n_features or 0), self._names
 
     def iter_chunks(self) -> Iterator[Chunk]:
         """Read the chunks, one after the other, each checked."""

@@ -78,14 +78,8 @@ class Table(MemoryRows):
     def __getitem__(self, rows: RowIndex) -> Table:
         """Return some of the rows; what is known of the whole need not be found again."""
         lower, upper = (None if ends is None else ends[rows] for ends in (self.lower, self.upper))
-        return replace(
-            self,
-            array=self.array[rows],
-            lower=lower,
-            upper=upper,
-            _whole=(self, rows),
-            _known={},
-        )
+        parts: Any = {"array": self.array[rows], "lower": lower, "upper": upper}
+        return replace(self, **parts, _whole=(self, rows), _known={})
 
     @computed_once
     def column_names(self) -> list[str] | None:
@@ -156,10 +150,16 @@ class Table(MemoryRows):
         return middles
 
     def without_limits(self) -> Table:
-        """Return the table for what knows no limits: intervals by their middle, others missing."""
+        """Return the table for what knows no limits: intervals by their middle, others missing.
+
+        An end that is that of the support of its column makes no interval.
+        """
         middles = self.interval_middles()
         if middles is None:
             return self
+        if self.plan is not None and self.lower is not None and self.upper is not None:
+            least, most = np.array([(s.lower, s.upper) for s in self.plan.supports]).T
+            middles[(self.lower <= least) | (self.upper >= most)] = np.nan
         array = np.where(np.isnan(self.array), middles, self.array)
         return replace(self, array=array, lower=None, upper=None, _whole=None, _known={})
 
@@ -218,11 +218,9 @@ class Table(MemoryRows):
         """Return the table as densities see it, the columns of the plan as its own."""
         if self.plan is None or self.encoded:
             return self
-        if self.plan.plain:
-            return replace(self, encoded=True, _whole=(self, slice(None)), _known={})
-        return replace(
-            self, encoded=True, columns_checked=True, _whole=(self, slice(None)), _known={}
-        )
+        checked = self.columns_checked or not self.plan.plain
+        whole = (self, slice(None))
+        return replace(self, encoded=True, columns_checked=checked, _whole=whole, _known={})
 
     def checked(self, estimator: BaseEstimator) -> Table:
         """Return the table after checking its columns against those of training.
@@ -230,7 +228,8 @@ class Table(MemoryRows):
         The number of columns, and their names where both tables have names, must be those that
         ``estimator`` was fitted with. The messages are scikit-learn's.
         """
-        if self._by_plan() and not self.encoded and hasattr(estimator, "columns_"):
+        planned = self.plan is not None and not self.plan.plain and not self.encoded
+        if planned and hasattr(estimator, "columns_"):
             return self  # read by the plan of training, which has checked it
         if self.columns_checked:
             _check_n_features(estimator, self.array, reset=False)
@@ -246,9 +245,6 @@ class Table(MemoryRows):
                 _check_feature_names(estimator, self.as_named(), reset=False)
         _check_n_features(estimator, table.array, reset=False)
         return replace(table._without_sentinels(estimator), columns_checked=True)
-
-    def _by_plan(self) -> bool:
-        return self.plan is not None and not self.plan.plain
 
     def _with_absent(self, names: list[str], absent: list[str]) -> Table:
         """Return the table with columns of training that it lacks: missing in every row."""

@@ -91,7 +91,7 @@ def test_a_lower_end_above_the_upper_one():
 def test_a_name_twice_is_one_sentence():
     frame = with_age(odd=["a", "b"] * 20)
     frame.columns = ["age", "age", "odd"]
-    with pytest.raises(ValueError, match="appear more than once: 'age'"):
+    with pytest.raises(ValueError, match="'age' appears more than once"):
         SVC().fit(frame, Y)
     with pytest.raises(ValueError, match="'weight', which the table does not have"):
         ColumnPlan.of(with_age(), kinds={"weight": "number"})

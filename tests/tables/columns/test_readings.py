@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import read_column
 from absentia.tables.columns.readings import CellCounts, ColumnReading
 from absentia.tables.encoder import TableEncoder
@@ -51,13 +52,12 @@ def test_the_note_says_what_counts_as_missing():
 
 def test_bounds_stay_available():
     column = pd.Series(["1,5", "<0.5", "≤ 2", "> 1,234.5", ">=7", "< much", "-", None, "3"])
-    lower, upper = ColumnReading("number").bounds(column)
+    lower, upper = ColumnReading("number").limits(Column(column))
     inf = np.inf
     np.testing.assert_array_equal(lower, [1.5, -inf, -inf, 1234.5, 7, -inf, -inf, -inf, 3])
     np.testing.assert_array_equal(upper, [1.5, 0.5, 2, inf, inf, inf, inf, inf, 3])
-    lower, upper = ColumnReading("number").bounds(pd.Series([1.0, np.nan, np.inf]))
-    np.testing.assert_array_equal(lower, [1, -inf, -inf])
-    np.testing.assert_array_equal(upper, [1, inf, inf])
+    assert ColumnReading("number").limits(Column(pd.Series([1.0, np.nan, np.inf]))) is None
+    assert ColumnReading("number").limits(Column(pd.Series(["1.0", "-"]))) is None
 
 
 @pytest.mark.parametrize(

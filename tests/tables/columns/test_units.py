@@ -6,6 +6,7 @@ import pytest
 
 from absentia import ColumnPlan, TableEncoder, describe_missingness
 from absentia.recipe.learning_table import split_target
+from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import read_as, read_column
 from absentia.tables.columns.numerals import split_unit
 
@@ -32,7 +33,7 @@ def test_commas_limits_and_bare_numbers():
     assert reading.decimal == ","
     assert reading.counts.bounds == 1
     assert "(also assumed for 1 value without a unit)" in reading.note
-    lower, upper = reading.bounds(pd.Series(["<0,5 kg", "2,5 kg"]))
+    lower, upper = reading.limits(Column(pd.Series(["<0,5 kg", "2,5 kg"])))
     assert (lower[0], upper[0], upper[1]) == (-np.inf, 0.5, 2.5)
 
 

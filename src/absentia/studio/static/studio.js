@@ -203,7 +203,8 @@ function drawForm() {
   $("form").replaceChildren(...state.model.fields.map((field, k) => {
     const id = `field-${k}`;
     const numeric = !field.choices.length;
-    const states = numeric ? [["unknown", "unknown"], ["value", "is"], ["at most", "at most"], ["at least", "at least"]]
+    const states = numeric ? [["unknown", "unknown"], ["value", "is"],
+      ...(field.kind === "number" ? [["at most", "at most"], ["at least", "at least"]] : [])]
       : [["", "unknown"], ...field.choices.map(word => [word, word])];
     const select = el("select", {id: numeric ? `${id}-state` : id, "aria-label": numeric ? `What is known about ${field.name}` : undefined,
       onchange: event => {

@@ -76,9 +76,8 @@ def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) 
     """Read a column as its owner says."""
     column = Column.of(column)
     if kind == "left out":
-        n_empty = int(column.series.isna().sum())
-        counts = CellCounts(len(column) - n_empty, n_empty)
-        return ColumnReading("category", "left out, as requested", counts, left_out=True)
+        note = "left out, as requested"
+        return ColumnReading("category", note, CellCounts.of(column), left_out=True)
     if kind == "category":
         return _categories(column, max_categories, asked=True)
     if kind in ("date", "cyclic date"):
@@ -102,9 +101,8 @@ def _typed(column: Column, max_categories: int) -> ColumnReading:
     if column.type_kind == "M":
         return as_dates(column)
     if column.type_kind == "m":
-        n_empty = int(column.series.isna().sum())
-        counts = CellCounts(len(column) - n_empty, n_empty)
-        reading = ColumnReading("duration", "durations, read as numbers of days", counts)
+        note = "durations, read as numbers of days"
+        reading = ColumnReading("duration", note, CellCounts.of(column))
         return unless_useless(reading, column.first_two())
     return compact_dates(column) or _keys(column, max_categories) or typed_numbers(column)
 
@@ -153,8 +151,8 @@ def _ordered(column: Column) -> ColumnReading | None:
         return None
     values = tuple(str(value).strip() for value in column.series.cat.categories)
     note = _order_note("ordered categories", values) if values else ""
-    counts = CellCounts(int(column.counts.sum()), column.n_empty)
-    return unless_useless(ColumnReading("ordered", note, counts, values), column.distinct)
+    reading = ColumnReading("ordered", note, CellCounts.of(column), values)
+    return unless_useless(reading, column.distinct)
 
 
 def _order_note(what: str, values: tuple[str, ...]) -> str:
@@ -163,7 +161,7 @@ def _order_note(what: str, values: tuple[str, ...]) -> str:
 
 def _categories(column: Column, max_categories: int, *, asked: bool = False) -> ColumnReading:
     """Read words as categories; free text, most of whose values come once, is left out."""
-    counts = CellCounts(int(column.counts.sum()), column.n_empty)
+    counts = CellCounts.of(column)
     # The commonest first, so that of two values the rarer one gets the indicator.
     count_of = dict(zip(column.distinct, column.counts.tolist(), strict=True))
     values = sorted(column.distinct, key=lambda value: (-count_of[value], value))

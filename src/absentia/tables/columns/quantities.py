@@ -293,10 +293,8 @@ def as_dates(column: Column, *, cyclic: bool | None = None) -> ColumnReading:
     formats = (TYPED_DATES if column.type_kind == "M" else COMPACT_DATE,)
     days = days_of(column, formats)
     cycles = _cycles(days, cyclic)
-    n_empty = int(column.series.isna().sum())
     note = _TYPED_DATES + _cycle_note(cycles)
-    counts = CellCounts(len(column) - n_empty, n_empty)
-    reading = ColumnReading("date", note, counts, (), formats, cycles)
+    reading = ColumnReading("date", note, CellCounts.of(column), (), formats, cycles)
     distinct = column.first_two()
     if distinct and np.isnan(days).all():
         return _no_dates(reading, distinct[0])

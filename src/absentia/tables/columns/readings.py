@@ -46,6 +46,12 @@ class CellCounts(Stored):
         if not all(isinstance(count, int) and count >= 0 for count in counts):
             raise ValueError("CellCounts must be whole numbers that are not negative.")
 
+    @classmethod
+    def of(cls, column: Column) -> CellCounts:
+        """Count the cells of a column in which every cell with something in it is read."""
+        n_empty = column.n_empty if column.is_text else int(column.series.isna().sum())
+        return cls(len(column) - n_empty, n_empty)
+
 
 @dataclass(frozen=True)
 class ColumnReading(Stored):
@@ -155,28 +161,21 @@ class ColumnReading(Stored):
             return np.column_stack([numbers, cyclic_parts(numbers, self.cycles)])
         return numbers[:, None]
 
-    def has_limits(self, column: Column) -> bool:
-        """Return whether cells of a column of numbers set limits, such as ``<0.5``."""
-        if self.kind != "number" or not column.is_text:
-            return False
-        lower, upper = column.without_unit(self.unit).bounds(self.decimal)
-        return bool(((lower != upper) & (np.isfinite(lower) | np.isfinite(upper))).any())
-
-    def bounds(self, column: pd.Series | Column) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and the upper end of where the number of each row lies.
+    def limits(self, column: Column) -> tuple[FloatArray, FloatArray] | None:
+        """Return the ends between which the number of each row lies; None if no cell sets any.
 
         Both are the number itself where it was read; ``<0.5`` lies from the lower end of the
         support to 0.5, and a missing number anywhere.
         """
-        column = Column.of(column)
-        if column.type_kind in "iufb":
-            lower = upper = without_sentinels(numbers_of(column), self.sentinels)
-        else:
-            bare = column.without_unit(self.unit)
-            lower, upper = (bare.by_row(ends) for ends in bare.bounds(self.decimal))
-            coded = (lower == upper) & np.isin(lower, self.sentinels)
-            lower, upper = np.where(coded, np.nan, lower), np.where(coded, np.nan, upper)
-            lower, upper = self.support.within(lower, upper)
+        if self.kind != "number" or not column.is_text:
+            return None
+        bare = column.without_unit(self.unit)
+        lower, upper = bare.bounds(self.decimal)
+        if not ((lower != upper) & (np.isfinite(lower) | np.isfinite(upper))).any():
+            return None
+        coded = (lower == upper) & np.isin(lower, self.sentinels)
+        ends = (bare.by_row(np.where(coded, np.nan, end)) for end in (lower, upper))
+        lower, upper = self.support.within(*ends)
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
     def restored(self, numbers: FloatArray) -> Any:
