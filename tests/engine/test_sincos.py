@@ -8,8 +8,8 @@ from absentia.engine.sincos import LARGEST_PHASE, add_sincos, damp_patterns
 
 def cosines_and_sines(phases):
     out = np.empty((1, 2 * len(phases)))
-    none = np.array([-1])
-    add_sincos(phases[None], phases[None], none, np.ones(1), np.zeros(1, np.intp), out, True)
+    only, undamped = np.zeros(1, np.intp), np.ones((1, len(phases)))
+    add_sincos(phases[None], undamped, only, np.ones(1), only, out, True)
     return np.split(out[0], 2)
 
 

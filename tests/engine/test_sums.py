@@ -19,5 +19,9 @@ def test_it_is_the_product_of_four(share):
     expected = np.einsum(
         "iu,juv,ivw,jw->ij", a, covariances[column_of], covariances[row_of], b, optimize=True
     )
-    values = third_cumulants(covariances, row_of, a, covariances, column_of, b)
+    certain = np.diagonal(covariances, axis1=1, axis2=2) == 0
+    members = np.argsort(certain, axis=1, kind="stable")
+    blocks = covariances[np.arange(4)[:, None, None], members[:, :, None], members[:, None]]
+    uncertain = blocks, members, np.count_nonzero(~certain, axis=1)
+    values = third_cumulants(*uncertain, row_of, a, *uncertain, column_of, b)
     np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-12)

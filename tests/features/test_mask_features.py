@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from absentia import GaussianDensity, MaskFeatures, MaskKernel
-from absentia.features.frequencies import mask_frequencies
+from absentia.features.fourier import mask_frequencies
 
 
 def test_over_all_signs_the_features_are_the_mask_kernel_exactly():

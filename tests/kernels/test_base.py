@@ -217,7 +217,7 @@ def test_a_large_matrix_is_mirrored_block_by_block():
     [
         (ExpectedPolynomial(coef0="one"), ValueError, "coef0 must be a finite number"),
         (ExpectedPolynomial(coef0=None), ValueError, "coef0 must be a finite number"),
-        (MaskKernel("much"), ValueError, "in a machine\\) must be a number"),
+        (MaskKernel("much"), ValueError, "in a machine\\) must be a non-negative number"),
         (EmbeddingRBF("genrbf"), TypeError, "must be a Kernel"),
         (ExpectedRBF(scaled="no"), ValueError, "scaled must be True or False"),
     ],

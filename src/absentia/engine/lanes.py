@@ -327,18 +327,6 @@ def word_at(typingctx: TypingContext, array: types.Array, place: types.Type) -> 
 
 
 @intrinsic
-def put_integer(
-    typingctx: TypingContext, array: types.Array, place: types.Type, value: types.Type
-) -> Typed:
-    """Write ``array[place]`` of 64-bit integers."""
-
-    def write(builder: Builder, data: Value, place: Value, value: Value) -> None:
-        builder.store(value, builder.gep(data, [place]))
-
-    return _on_arrays(types.void, [array, types.intp, types.intp], write)
-
-
-@intrinsic
 def count_ones(typingctx: TypingContext, word: types.Type) -> Typed:
     """Return the number of set bits of an unsigned 64-bit integer."""
     return _on_arrays(types.intp, [types.uint64], lambda builder, word: builder.ctpop(word))

@@ -46,6 +46,19 @@ def factor_principal(A: Floats, columns: Integers, size: int, root: Floats) -> f
     return log_determinant
 
 
+@compiled(fastmath=REORDER, makes_arrays=False)
+def substitute(root: Floats, size: int, vector: Floats, columns: Integers, out: Floats) -> float:
+    """Write ``inv(root) vector[columns]`` into ``out``; return its squared length."""
+    length = 0.0
+    for i in range(size):
+        total = vector[columns[i]]
+        for j in range(i):
+            total -= root[i, j] * out[j]
+        out[i] = total / root[i, i]
+        length += out[i] * out[i]
+    return length
+
+
 @compiled(fastmath=REORDER)
 def invert_from_root(root: Floats, size: int, scratch: Floats, inverse: Floats) -> None:
     """Write ``inv(root root')`` into ``inverse``, symmetric to the last bit."""
@@ -93,19 +106,12 @@ def solve_principal(
         if np.isnan(log_determinants[p]):
             continue
         for r in range(starts[p], starts[p + 1]):
-            quadratic = 0.0
-            for i in range(size):
-                total = V[r, columns[i]]
-                for j in range(i):
-                    total -= root[i, j] * values[j]
-                values[i] = total / root[i, i]
-                quadratic += values[i] * values[i]
+            quadratics[r] = substitute(root, size, V[r], columns, values)
             for i in range(size - 1, -1, -1):
                 values[i] /= root[i, i]
                 for j in range(i):
                     values[j] -= root[i, j] * values[i]
                 X[r, columns[i]] = values[i]
-            quadratics[r] = quadratic
 
 
 @compiled(makes_arrays=False)
@@ -336,13 +342,6 @@ def log_determinants_and_lengths(matrices, group_of_row, vectors):
         if group != factored:
             log_determinant = factor_principal(matrices[group], whole, d, root)
             factored = group
-        length = 0.0
-        for r in range(d):
-            entry = vectors[i, r]
-            for k in range(r):
-                entry -= root[r, k] * solved[k]
-            solved[r] = entry / root[r, r]
-            length += solved[r] ** 2
         log_determinants[i] = log_determinant
-        lengths[i] = length
+        lengths[i] = substitute(root, d, vectors[i], whole, solved)
     return log_determinants, lengths

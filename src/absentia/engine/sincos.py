@@ -79,9 +79,9 @@ def add_sincos(
 ) -> None:
     """Write, or add, ``amplitude * damping * (cos, sin)`` of each row of phases.
 
-    Row ``i`` of the phases, (n, n_frequencies), has the damping ``damping[damping_of_row[i]]``
-    (none for -1) and goes to row ``target_of_row[i]`` of ``out``, the cosines first. The ``first``
-    component of a mixture is written, the others are added.
+    Row ``i`` of the phases, (n, n_frequencies), has the damping ``damping[damping_of_row[i]]`` and
+    goes to row ``target_of_row[i]`` of ``out``, the cosines first. The ``first`` component of a
+    mixture is written, the others are added.
     """
     n_frequencies = phases.shape[1]
     for i in range(len(phases)):
@@ -89,14 +89,8 @@ def add_sincos(
         sines = out[target_of_row[i], n_frequencies:]
         row = phases[i]
         amplitude = amplitudes[i]
-        g = damping_of_row[i]
-        if g < 0 and first:
-            for j in range(n_frequencies):
-                sine, cosine = _sincos(row[j])
-                cosines[j] = amplitude * cosine
-                sines[j] = amplitude * sine
-        elif first:
-            damped = damping[g]
+        damped = damping[damping_of_row[i]]
+        if first:
             for j in range(n_frequencies):
                 sine, cosine = _sincos(row[j])
                 size = amplitude * damped[j]
@@ -105,7 +99,7 @@ def add_sincos(
         else:
             for j in range(n_frequencies):
                 sine, cosine = _sincos(row[j])
-                size = amplitude * damping[g, j] if g >= 0 else amplitude
+                size = amplitude * damped[j]
                 cosines[j] += size * cosine
                 sines[j] += size * sine
 

@@ -7,7 +7,7 @@ one call of LAPACK takes them all. Arguments are those of the compiled functions
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dpotrf
 
 from absentia.engine.compiling import Booleans, Floats, Integers
 
@@ -17,14 +17,6 @@ def invert_principal(
 ) -> None:
     """Write ``inv(A[K,K])`` of every pattern, symmetric to the last bit, and its log det."""
     submatrices = A[members[:, :, None], members[:, None, :]]
-    if len(sizes) == 1 and sizes[0] == members.shape[1]:
-        root = _roots(submatrices[0])
-        # LAPACK for one matrix: loops of NumPy are for many at once.
-        triangle = dtrtri(root, lower=1)[0] if root.size else root
-        inverse = triangle.T @ triangle
-        inverses[0] = (inverse + inverse.T) / 2
-        log_determinants[0] = 2 * np.log(root.diagonal()).sum()
-        return
     roots = _roots(_embedded(submatrices, _counted(members, sizes)))
     inverses[:] = _inverses_from(roots)
     log_determinants[:] = _log_determinants_from(roots)
@@ -40,13 +32,6 @@ def multiply_principal(
     quadratics: Floats,
 ) -> None:
     """Write ``x = inverses[p] v[K]`` to the members of the rows of ``X``, and ``v[K]' x``."""
-    if len(sizes) == 1 and sizes[0] == members.shape[1]:
-        values = V[:, members[0]]
-        # Each row by itself: a product of matrices would group the sums by the number of rows.
-        solved = np.einsum("ij,nj->ni", inverses[0], values)
-        X[:, members[0]] = solved
-        quadratics[:] = np.einsum("ni,ni->n", solved, values)
-        return
     pattern_of_row = np.repeat(np.arange(len(sizes)), np.diff(starts))
     counted = _counted(members, sizes)
     columns, real = members[pattern_of_row], counted[pattern_of_row]

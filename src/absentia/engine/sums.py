@@ -7,16 +7,7 @@ from math import isnan
 import numpy as np
 
 from absentia.engine.compiling import Floats, Integers, compiled
-
-
-@compiled(error_model="numpy")
-def _forward(factor, size, vectors, start, stop, out):
-    for i in range(start, stop):
-        for r in range(size):
-            entry = vectors[i, r]
-            for k in range(r):
-                entry -= factor[r, k] * out[i, k]
-            out[i, r] = entry / factor[r, r]
+from absentia.engine.principal import REORDER, factor_principal, substitute
 
 
 @compiled(error_model="numpy")
@@ -43,27 +34,23 @@ def second_moments(first, last, starts, forms, slopes, heights, owner, weights, 
     size = forms.shape[1]
     n_targets = coefficients.shape[1]
     n_bumps = len(owner)
-    factor = np.empty((size, size))
+    whole = np.arange(size)
+    matrix = np.empty((size, size))
+    root = np.empty((size, size))
     solved = np.empty((n_bumps, size))
     other = np.empty((n_bumps, size))
     for p in range(n_groups):
         for q in range(p + 1):
-            half_log_det = 0.0
-            for c in range(size):
-                for r in range(c, size):
-                    entry = forms[p, r, c] + forms[q, r, c]
-                    if r == c:
-                        entry += 1.0
-                    for k in range(c):
-                        entry -= factor[r, k] * factor[c, k]
-                    if r == c:
-                        factor[c, c] = np.sqrt(entry)
-                        half_log_det += 0.5 * np.log(entry)
-                    else:
-                        factor[r, c] = entry / factor[c, c]
+            for r in range(size):
+                for c in range(r + 1):
+                    matrix[r, c] = forms[p, r, c] + forms[q, r, c]
+                matrix[r, r] += 1.0
+            half_log_det = 0.5 * factor_principal(matrix, whole, size, root)
             for row in range(first, last):
-                _forward(factor, size, slopes[row], starts[p], starts[p + 1], solved)
-                _forward(factor, size, slopes[row], starts[q], starts[q + 1], other)
+                for i in range(starts[p], starts[p + 1]):
+                    substitute(root, size, slopes[row, i], whole, solved[i])
+                for j in range(starts[q], starts[q + 1]):
+                    substitute(root, size, slopes[row, j], whole, other[j])
                 for i in range(starts[p], starts[p + 1]):
                     stop = i + 1 if p == q else starts[q + 1]
                     for j in range(starts[q], stop):
@@ -81,45 +68,8 @@ def second_moments(first, last, starts, forms, slopes, heights, owner, weights, 
                             out[row, 1 + t] += moment * product
 
 
+@compiled(fastmath=REORDER)
 def third_cumulants(
-    A: Floats, row_of: Integers, a: Floats, B: Floats, column_of: Integers, b: Floats
-) -> Floats:
-    """Return ``a[i]' B[column_of[j]] A[row_of[i]] b[j]`` for all ``i`` and ``j``.
-
-    The third cumulant of an inner product of two Gaussian vectors. It needs only the columns that
-    both rows miss: ``A b`` is zero where the first is certain, ``B a`` where the second is. With a
-    third of the values missing these are a tenth of the columns, so that a loop over pairs is
-    faster than any product of whole matrices. A column whose variance is zero is certain.
-    """
-    out = np.empty((len(a), len(b)))
-    # One layout of memory, so that the loops are compiled once.
-    A, B, a, b = (np.ascontiguousarray(values) for values in (A, B, a, b))
-    _fill(*_compressed(A), row_of, a, *_compressed(B), column_of, b, out)
-    return out
-
-
-@compiled()
-def _compressed(A: Floats) -> tuple[Floats, Integers, Integers]:
-    """Move the uncertain columns of each covariance to the front, and list them."""
-    n, d = A.shape[0], A.shape[1]
-    blocks = np.zeros((n, d, d))
-    members = np.zeros((n, d), dtype=np.intp)
-    counts = np.zeros(n, dtype=np.intp)
-    for g in range(n):
-        count = 0
-        for c in range(d):
-            if A[g, c, c] > 0.0:
-                members[g, count] = c
-                count += 1
-        counts[g] = count
-        for i in range(count):
-            for j in range(count):
-                blocks[g, i, j] = A[g, members[g, i], members[g, j]]
-    return blocks, members, counts
-
-
-@compiled(fastmath={"reassoc", "contract", "arcp", "nsz"})
-def _fill(
     A: Floats,
     ours: Integers,
     our_counts: Integers,
@@ -130,9 +80,17 @@ def _fill(
     their_counts: Integers,
     column_of: Integers,
     b: Floats,
-    out: Floats,
-) -> None:
+) -> Floats:
+    """Return ``a[i]' B[column_of[j]] A[row_of[i]] b[j]`` for all ``i`` and ``j``.
+
+    The third cumulant of an inner product of two Gaussian vectors. It needs only the columns that
+    both rows miss: ``A b`` is zero where the first is certain, ``B a`` where the second is. With a
+    third of the values missing these are a tenth of the columns, so that a loop over pairs is
+    faster than any product of whole matrices. The uncertain columns of each covariance come first,
+    and are listed in ascending order, so many of them as counted.
+    """
     d = a.shape[1]
+    out = np.empty((len(a), len(b)))
     b_here, a_there = np.empty(d), np.empty(d)
     for i in range(a.shape[0]):
         g = row_of[i]
@@ -160,6 +118,7 @@ def _fill(
                         right += B[h, s, t] * a_there[t]
                     total += left * right
             out[i, j] = total
+    return out
 
 
 @compiled()

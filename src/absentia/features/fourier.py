@@ -1,4 +1,9 @@
-"""Expected Fourier features: the RBF kernel of beliefs as an inner product of finite rows."""
+"""Expected Fourier features: the RBF kernel of beliefs as an inner product of finite rows.
+
+The RBF kernel is the average of ``cos(w'(x - y))`` over Gaussian ``w``: the theorem of Bochner,
+used by Rahimi and Recht (2007) for random features. Frequencies that are orthogonal to one another
+(Yu et al., 2016) have the same distribution one by one, and less variance together.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
@@ -24,21 +30,11 @@ from absentia.engine.threads import (
     run_single_threaded_blas,
 )
 from absentia.features.base import BeliefFeatures
-from absentia.features.frequencies import (
-    category_signs,
-    fold_last_pair,
-    frequencies_for,
-    gaussian_frequencies,
-    mask_frequencies,
-)
-from absentia.kernels.category import (
-    resolve_category_weight,
-    resolve_similarities,
-    scaled_for_categories,
-)
-from absentia.kernels.metric import resolve_gammas, resolve_metric
+from absentia.kernels.mask import checked_weight
+from absentia.kernels.metric import metric_root
 from absentia.kernels.named_kernels import MaskWeight
-from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
+from absentia.kernels.rbf import GenRBF
+from absentia.parameters import MANY, FloatMatrix, FloatVector, RandomState, declared
 from absentia.tables import BoolArray, FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.stored import require_array
 from absentia.tables.streams import Stream
@@ -151,16 +147,14 @@ class FourierFeatures(BeliefFeatures):
         n_frequencies = frequencies_for(self.n_components)
         prior = prior_of(density, rows)
         rng = check_random_state(self.random_state)
-        gamma = resolve_gammas(self.gamma, prior, self.metric)
-        if prior.probabilities and isinstance(self.gamma, str):
-            gamma = scaled_for_categories(float(gamma), prior)
-        frequencies = gaussian_frequencies(
-            (prior.n_features, n_frequencies),
-            gamma,
-            resolve_metric(self.metric, prior),
-            self.orthogonal,
-            rng,
-        )
+        weight, alike = self.category_weight, self.category_similarities
+        kernel: Any = GenRBF(
+            self.gamma, self.metric, category_weight=weight, category_similarities=alike
+        ).resolve(prior)
+        gamma = kernel.gamma
+        metric = None if isinstance(kernel.metric, str) else kernel.metric
+        shape = prior.n_features, n_frequencies
+        frequencies = gaussian_frequencies(shape, gamma, metric, self.orthogonal, rng)
         if not prior.n_numbers:  # the one number of a table of categories says nothing
             frequencies[:] = 0.0
         mask_waves = None
@@ -170,7 +164,7 @@ class FourierFeatures(BeliefFeatures):
             "gamma_": gamma,
             "frequencies_": frequencies,
             "mask_frequencies_": mask_waves,
-            "category_signs_": self._draw_signs(prior, n_frequencies, rng),
+            "category_signs_": _draw_signs(kernel, prior, n_frequencies, rng),
             "center_": prior.mean(),
             "last_phase_": rng.uniform(0, 2 * np.pi),
             "_n_features_out": int(self.n_components),
@@ -178,18 +172,6 @@ class FourierFeatures(BeliefFeatures):
 
     def _words(self) -> WordsAs:
         return words_for(self.density)
-
-    def _draw_signs(
-        self, prior: Prior, n_frequencies: int, rng: np.random.RandomState
-    ) -> list[FloatArray]:
-        if not prior.probabilities:
-            return []
-        similarities = resolve_similarities(self.category_similarities, prior)
-        weight = resolve_category_weight(self.category_weight, prior, prior.n_numbers, similarities)
-        weights = np.broadcast_to(weight, (len(prior.probabilities),))
-        matrices = similarities or (None,) * len(weights)
-        columns = zip(prior.n_categories, weights, matrices, strict=True)
-        return [category_signs(n_frequencies, K, float(w), rng, S) for K, w, S in columns]
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
         """Return the features, a tile of rows at a time.
@@ -236,10 +218,9 @@ class FourierFeatures(BeliefFeatures):
 
     def _fill_points(self, beliefs: Beliefs, rows: IntArray, out: FloatArray) -> None:
         """Write the features of complete rows: all components agree, and nothing is damped."""
-        amplitude = 1 / np.sqrt(self.frequencies_.shape[1])
-        phases = self._phases(beliefs, rows, 0)
-        points = np.full(len(rows), -1)
-        add_sincos(phases, phases, points, np.full(len(rows), amplitude), rows, out, True)
+        phases, undamped = self._phases(beliefs, rows, 0), np.zeros(len(rows), dtype=np.intp)
+        amplitudes = np.full(len(rows), 1 / np.sqrt(phases.shape[1]))
+        add_sincos(phases, np.ones((1, phases.shape[1])), undamped, amplitudes, rows, out, True)
 
     def _fill(self, beliefs: Beliefs, rows: IntArray, out: FloatArray) -> None:
         """Write the features of some rows, neighbours in the order of their groups."""
@@ -291,6 +272,17 @@ class FourierFeatures(BeliefFeatures):
         return phases
 
 
+def _draw_signs(
+    kernel: GenRBF, prior: Prior, n_frequencies: int, rng: np.random.RandomState
+) -> list[FloatArray]:
+    if not prior.probabilities:
+        return []
+    weights = np.broadcast_to(np.asarray(kernel.category_weight), (len(prior.probabilities),))
+    matrices = kernel.category_similarities or (None,) * len(weights)
+    columns = zip(prior.n_categories, weights, matrices, strict=True)
+    return [category_signs(n_frequencies, K, float(w), rng, S) for K, w, S in columns]
+
+
 def _certain(beliefs: Beliefs) -> BoolArray:
     """Return which groups are points: complete patterns, whose components all have one mean."""
     if beliefs.covariances.is_conditioned or beliefs.n_components == 1:
@@ -313,3 +305,94 @@ def log_damping(beliefs: Beliefs, groups: IntArray, frequencies: FloatArray) -> 
         images = table.dense(groups[part]) @ frequencies
         out[:, part] = -0.5 * np.einsum("gcdf,df->cgf", images, frequencies)
     return np.minimum(out, 0.0, out=out)
+
+
+def gaussian_frequencies(
+    shape: tuple[int, int],
+    gamma: float | FloatArray,
+    metric: FloatArray | None,
+    orthogonal: bool,
+    rng: np.random.RandomState,
+) -> FloatArray:
+    """Draw frequencies ``w ~ N(0, 2 gamma M)``, one per column; shape (d, n_frequencies).
+
+    Then ``E[cos(w'(x - y))] = exp(-gamma (x - y)' M (x - y))``. Orthogonal ones come in groups of
+    ``d``: the directions from the QR factorisation of a Gaussian matrix (signs put right, so that
+    they are uniform), the lengths those of independent Gaussian vectors.
+    """
+    d, n_frequencies = shape
+    if orthogonal:
+        n_groups = -(-n_frequencies // d)
+        directions = np.concatenate([_rotation(d, rng) for _ in range(n_groups)], axis=1)
+        lengths = np.sqrt(rng.chisquare(d, size=n_groups * d))
+        standard = (directions * lengths)[:, :n_frequencies]
+    else:
+        standard = rng.standard_normal((d, n_frequencies))
+    if metric is not None:
+        standard = metric_root(metric).T @ standard
+    return np.sqrt(2 * np.reshape(gamma, (-1, 1))) * standard
+
+
+def frequencies_for(n_components: Any) -> int:
+    """Return how many frequencies make this many features: a cosine and a sine per frequency."""
+    MANY.check("n_components", n_components)
+    return -(-int(n_components) // 2)
+
+
+def fold_last_pair(waves: FloatArray, phase: float) -> FloatArray:
+    """Make an odd number of features: one of the last frequency, instead of its pair.
+
+    ``sqrt(2) cos(w'x + b)`` with a random phase ``b`` has the same average as the pair ``cos(w'x)``
+    and ``sin(w'x)``, only more variance. ``waves`` holds the cosines, then the sines; the last
+    column goes.
+    """
+    last = waves.shape[1] // 2 - 1
+    folded = waves[:, :-1].copy()
+    folded[:, last] = np.sqrt(2) * (np.cos(phase) * waves[:, last] - np.sin(phase) * waves[:, -1])
+    return folded
+
+
+def mask_frequencies(
+    n_frequencies: int, weight: ArrayLike, n_features: int, rng: np.random.RandomState
+) -> FloatArray:
+    """Draw frequencies for the kernel of masks, one per column, shape (d, n_frequencies).
+
+    For masks ``m``, ``n`` of zeros and ones the kernel is ``exp(-sum_j weights[j] [m_j != n_j])``.
+    Let ``v_j = +-arccos(exp(-weights[j]))`` with a fair sign. Then, since the signs are independent
+    and the sine is odd, ``E[cos(v'(m - n))]`` is the product of ``cos(v_j)`` over the columns in
+    which the masks differ, which is the kernel. Of all symmetric distributions with that average
+    this one has the smallest second moment ``E[cos(v'(m - n))^2]``, because it makes
+    ``E[cos(2 v_j)] = 2 E[cos(v_j)^2] - 1`` as small as Jensen allows; a Gaussian ``v``, which would
+    serve as well, has more.
+    """
+    angles = np.broadcast_to(np.arccos(np.exp(-checked_weight(weight, n_features))), n_features)
+    signs = rng.choice([-1.0, 1.0], size=(n_features, n_frequencies))
+    return angles[:, None] * signs
+
+
+def category_signs(
+    n_frequencies: int,
+    n_categories: int,
+    weight: float,
+    rng: np.random.RandomState,
+    similarity: FloatArray | None = None,
+) -> FloatArray:
+    """Draw signs for the kernel of one column of categories, (n_categories, n_frequencies).
+
+    With probability ``exp(-weight)`` all categories of a frequency have the sign 1, and otherwise
+    each has a fair sign of its own. Then ``E[s(x) s(y)]`` is 1 for equal categories and
+    ``exp(-weight)`` for others, which is the kernel. With a similarity ``S`` of categories it is
+    ``R s`` that each category has, for a root ``R R' = S``: ``E[(R s)(R s)'] = S``.
+    """
+    signs = rng.choice([-1.0, 1.0], size=(n_categories, n_frequencies))
+    if similarity is not None:
+        eigenvalues, vectors = np.linalg.eigh(similarity)
+        signs = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ signs
+    signs[:, rng.uniform(size=n_frequencies) < np.exp(-weight)] = 1.0
+    return signs
+
+
+def _rotation(d: int, rng: np.random.RandomState) -> FloatArray:
+    Q, R = np.linalg.qr(rng.standard_normal((d, d)))
+    rotation: FloatArray = Q * np.sign(np.diagonal(R))
+    return rotation

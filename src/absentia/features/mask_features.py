@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.features.base import MapsRows
-from absentia.features.frequencies import fold_last_pair, frequencies_for, mask_frequencies
+from absentia.features.fourier import fold_last_pair, frequencies_for, mask_frequencies
 from absentia.missingness import Patterns
 from absentia.parameters import FloatMatrix, RandomState, declared
 from absentia.tables import FloatArray, MemoryRows, Table, TableLike, open_rows, set_fitted

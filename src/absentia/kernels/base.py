@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.parameters import NOT_NEGATIVE, Rule, declared, require, shown, words
+from absentia.parameters import NOT_NEGATIVE, Rule, declared, numbers, require, shown, words
 from absentia.tables import FloatArray
 
 Diagonal = Literal["independent", "same"]
@@ -375,6 +375,22 @@ def with_params(kernel: _Kernel, **params: object) -> _Kernel:
     copy: _Kernel = clone(kernel)
     copy.set_params(**params)
     return copy
+
+
+def numbers_per_column(
+    name: str, value: object, n_columns: int, columns: str = "columns"
+) -> float | FloatArray:
+    """Return a parameter as one non-negative number, or as an array of one per column."""
+    expected = f"a non-negative number or one for each of the {n_columns} {columns}"
+    array = numbers(name, value, expected)
+    fits = array.ndim == 0 or array.shape == (n_columns,)
+    if not fits or not (np.isfinite(array).all() and (array >= 0).all()):
+        found = shown(value) if fits else f"shape {array.shape}"
+        raise ValueError(
+            f"{name} must be {expected}, found {found}. 0 leaves a column out. A density drops "
+            "columns without any observed value: give those of density.columns_ then."
+        )
+    return array if array.ndim else float(array)
 
 
 def _check_compared(P: Beliefs, Q: Beliefs | None) -> None:

@@ -50,6 +50,7 @@ class BeliefMoments:
         self._component = 0 if beliefs.n_components == 1 else component
         means = beliefs.mean() if self._component is None else beliefs.means[:, self._component]
         self.points = means
+        self._weights = beliefs.weights()
         self.means = self._seen(means if centre is None else means - centre)
         self._upper = np.triu_indices(len(self.columns))
         # An inner product of symmetric matrices counts what is off the diagonal twice.
@@ -99,9 +100,7 @@ class BeliefMoments:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the weights of the components, and their means less the overall mean."""
         some = self.beliefs
-        logs = some.log_weights[rows]
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
+        weights = self._weights[rows]
         offsets = some.means[rows] - some.means[rows, :1]
         offsets -= np.einsum("bc,bcj->bj", weights, offsets)[:, None]
         return weights, self._seen(offsets) if seen else offsets
@@ -110,9 +109,18 @@ class BeliefMoments:
         """Return the covariances as vectors, (n_different, n_packed), and which each row has."""
         return self._prepared("packed", rows)
 
-    def restricted(self, rows: slice) -> tuple[FloatArray, IntArray]:
-        """Return the covariances on ``columns`` alone, and which of them each row has."""
-        return self._prepared("restricted", rows)
+    def uncertain(self, rows: slice) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+        """Return the covariances on ``columns``, for :func:`~absentia.engine.sums.third_cumulants`.
+
+        The uncertain columns of each come first, then their numbers and how many they are; and
+        which of the covariances each row has.
+        """
+        values, index = self._prepared("restricted", rows)
+        certain = np.diagonal(values, axis1=1, axis2=2) <= 0
+        members = np.argsort(certain, axis=1, kind="stable")
+        blocks = np.take_along_axis(values, members[:, :, None], axis=1)
+        blocks = np.take_along_axis(blocks, members[:, None], axis=2)
+        return blocks, members, np.count_nonzero(~certain, axis=1), index
 
     def _prepared(self, form: str, rows: slice) -> tuple[FloatArray, IntArray]:
         key = (form, rows.start, rows.stop)

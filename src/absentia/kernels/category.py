@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.base import Kernel, numbers_per_column, with_params
 from absentia.kernels.gram.tiles import symmetrised
-from absentia.parameters import declared, shown, words
+from absentia.parameters import declared, numbers, shown, words
 from absentia.tables import FloatArray, IntArray
 
 #: For each column of categories a matrix; None where different categories are not alike at all.
@@ -227,23 +227,13 @@ def resolve_category_weight(
     numbers and of categories then count alike, on average, where numbers are measured in standard
     units.
     """
+    J = len(prior.probabilities)
     if isinstance(weight, str):
         words("scale").check("category_weight", weight)
         differing = sum(shares_that_differ(prior, similarities))
-        J = len(prior.probabilities)
         return 2.0 * J / ((n_numbers + J) * differing) if differing > 0 else 1.0
-    try:
-        weights = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        weights = np.array(np.nan)
-    J = len(prior.probabilities)
-    fits = weights.ndim == 0 or not J or weights.shape == (J,)
-    if not fits or not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(
-            f"The weight of categories must be 'scale', a non-negative number or one for "
-            f"each of the {J} columns of categories, found {shown(weight)}."
-        )
-    return weights if weights.ndim else float(weights)
+    name = "The weight of categories (category_weight, 'scale' by default)"
+    return numbers_per_column(name, weight, J, "columns of categories")
 
 
 def ordered_similarity(n_categories: int) -> FloatArray:
@@ -295,12 +285,7 @@ def _resolved(given: object, column: int, n_categories: int) -> FloatArray | Non
         if given != "ordered":
             raise ValueError(f"{where} must be None, 'ordered' or a matrix, found {shown(given)}.")
         return ordered_similarity(n_categories)
-    try:
-        S: FloatArray = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{where} must be None, 'ordered' or a matrix of numbers, found {shown(given)}."
-        ) from None
+    S: FloatArray = numbers(where, given, "None, 'ordered' or a matrix of numbers")
     if S.shape != (n_categories, n_categories):
         raise ValueError(
             f"{where} must be a matrix of shape {(n_categories, n_categories)}, one row per "

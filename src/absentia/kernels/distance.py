@@ -21,6 +21,7 @@ from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.tiles import (
     assembled,
     centre_of,
+    distances_of,
     in_parts,
     squared_distances,
     squares_of,
@@ -102,11 +103,7 @@ class ExpectedDistanceRBF(_OfDistance):
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         P, Q, gamma, root = self._in_kernel_units(P, Q)
         x, y = _moments(P, Q, root)
-        products = x.means @ y.means.T
-        rows, columns = squares_of(x.means), squares_of(y.means)
-        K, far = squared_distances(products, rows, columns, scale=2 * gamma)
-        for i, j in in_parts(far, P.n_features):
-            K[i, j] = squares_of(x.differences(i, y, j))
+        K = distances_of(x.means, y.means, lambda i, j: x.differences(i, y, j), scale=2 * gamma)
         K += x.traces()[:, None]
         K += y.traces()
         K *= -gamma

@@ -10,13 +10,7 @@ import numpy as np
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.kernels.base import Kernel, Scaled, Sum, with_params
-from absentia.kernels.gram.tiles import (
-    centre_of,
-    in_parts,
-    squared_distances,
-    squares_of,
-    symmetrised,
-)
+from absentia.kernels.gram.tiles import centre_of, distances_of, symmetrised
 from absentia.kernels.polynomial import ExpectedLinear
 from absentia.parameters import POSITIVE, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray
@@ -136,9 +130,7 @@ def _squared_distances_of_means(theta: float, P: Beliefs, Q: Beliefs | None) -> 
     centre = centre_of(b)
     x = a - centre
     y = x if Q is None else b - centre
-    K, far = squared_distances(x @ y.T, squares_of(x), squares_of(y), scale=2 * theta)
-    for i, j in in_parts(far, P.n_features):
-        K[i, j] = squares_of(a[i] - b[j])
+    K = distances_of(x, y, lambda i, j: a[i] - b[j], scale=2 * theta)
     return symmetrised(K) if Q is None else K
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.base import Kernel, numbers_per_column, with_params
 from absentia.kernels.gram.tiles import assembled
-from absentia.parameters import declared, shown
+from absentia.parameters import declared
 from absentia.tables import FloatArray
 
 _TILE = 512
@@ -108,22 +108,5 @@ class MaskKernel(Kernel):
 
 
 def checked_weight(weight: ArrayLike, n_features: int) -> float | FloatArray:
-    try:
-        weights = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            "weight (mask_weight in a machine) must be a number, or a list of one number for each "
-            f"column, found {shown(weight)}."
-        ) from None
-    if weights.ndim > 1 or (weights.ndim == 1 and len(weights) != n_features):
-        raise ValueError(
-            "weight (mask_weight in a machine) must be one number or one for each of the "
-            f"{n_features} columns, found shape {weights.shape}. Columns without any observed "
-            "value are left out by a density: give weights[density.columns_] then."
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(
-            "weight (mask_weight in a machine) must be finite and not negative, found "
-            f"{shown(weight)}. 0 leaves a column out."
-        )
-    return weights if weights.ndim else float(weights)
+    """Return the weights of the mask kernel, checked against the columns."""
+    return numbers_per_column("weight (mask_weight in a machine)", weight, n_features)

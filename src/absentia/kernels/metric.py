@@ -15,7 +15,7 @@ from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.threads import computed_once
 from absentia.kernels.base import Kernel, with_params
-from absentia.parameters import GAMMA, GAMMAS, shown, words
+from absentia.parameters import GAMMA, GAMMAS, numbers, words
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.phrases import frames_of_absentia, listed
 
@@ -97,20 +97,11 @@ def resolve_metric(metric: str | ArrayLike, prior: Prior) -> FloatArray | None:
     ``"mahalanobis"`` is the inverse of the overall covariance, Appendix D of [Smieja2018]_. An
     array must be symmetric and positive definite.
     """
-    if isinstance(metric, str):
-        if metric == "euclidean":
-            return None
-        if metric == "mahalanobis":
-            return inverse_and_log_determinant(prior.covariance())[0]
-        raise ValueError(
-            f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {metric!r}."
-        )
-    try:
-        M: FloatArray = np.asarray(metric, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"metric must be 'euclidean', 'mahalanobis' or a matrix, found {shown(metric)}."
-        ) from None
+    if isinstance(metric, str) and metric == "euclidean":
+        return None
+    if isinstance(metric, str) and metric == "mahalanobis":
+        return inverse_and_log_determinant(prior.covariance())[0]
+    M: FloatArray = numbers("metric", metric, "'euclidean', 'mahalanobis' or a matrix")
     d = prior.n_features
     if M.shape != (d, d):
         raise ValueError(
@@ -261,12 +252,13 @@ def warn_of_gross_values(
     values = table[:, first]
     centre = np.nanmedian(values)
     value = values[np.nanargmax(np.abs(values - centre))]
+    half = float(np.nanmedian(np.abs(values - centre)))
     names = listed([labels[j] for j in found])
     columns = f"column {names}" if len(found) == 1 else f"each of the columns {names}"
     example = "" if len(found) == 1 else f" of {labels[first]!r}"
     warnings.warn(
         f"One value makes up nearly all of the variance of {columns}: {value:g}{example}, where "
-        f"half of the values are within {_half_width(values, centre):.2g} of {centre:g}. Widths of "
+        f"half of the values are within {half:.2g} of {centre:g}. Widths of "
         "the kernel are taken from this variance, so that all other rows look alike. Correct or "
         "remove the value, or use normal scores (`NormalScores`, or a density with "
         "margins='normal-scores').",
@@ -296,10 +288,6 @@ def gross_columns(X: FloatArray) -> BoolArray:
     found = np.zeros(X.shape[1], dtype=bool)
     found[n_known > _FEWEST_VALUES] = (largest > 0) & varies & (rest < _SHARE_OF_OTHERS)
     return found
-
-
-def _half_width(values: FloatArray, centre: float) -> float:
-    return float(np.nanmedian(np.abs(values - centre)))
 
 
 def cached(

@@ -46,12 +46,12 @@ def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     so that a grid over kernels and gammas can include it.
     """
     kinds: dict[str, Callable[..., Kernel]] = {**KERNELS_BY_NAME, **KERNELS_OF_SCIKIT_LEARN}
-    known = ", ".join(repr(key) for key in kinds)
-    problem = f"The name of a kernel must be one of {known}, found {shown(name)}."
-    if not isinstance(name, str):
-        raise TypeError(f"{problem} A Kernel object needs no name.")
-    if name.replace("_", "-") not in kinds:
-        raise ValueError(f"{problem} Any other kernel can be given as an object.")
+    if not isinstance(name, str) or name.replace("_", "-") not in kinds:
+        known = ", ".join(repr(key) for key in kinds)
+        raise (ValueError if isinstance(name, str) else TypeError)(
+            f"kernel must be one of {known}, found {shown(name)}. Any other kernel can be given as "
+            "an object, such as GenRBF(gamma=0.1)."
+        )
     kernel = kinds[name.replace("_", "-")]()
     return kernel.set_params(gamma=gamma) if "gamma" in kernel.get_params() else kernel
 
@@ -96,11 +96,6 @@ def make_unmasked_kernel(
         return copy
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
-    if not isinstance(kernel, str):
-        known = ", ".join(repr(name) for name in (*KERNELS_BY_NAME, *KERNELS_OF_SCIKIT_LEARN))
-        raise TypeError(
-            f"kernel must be one of {known} or a Kernel such as GenRBF(), found {shown(kernel)}."
-        )
     named = kernel_named(kernel, gamma)
     if "category_weight" in named.get_params(deep=False):
         named.set_params(category_weight=category_weight)

@@ -264,7 +264,10 @@ class ExpectedPolynomial(Kernel):
         v *= gamma**2
         if self.degree == 2:
             return u**2 + v
-        return u * (u**2 + 3 * v) + 6 * gamma**3 * _third_cumulant(x, y, rows, columns)
+        a = np.ascontiguousarray(x.means[rows][:, x.columns])
+        b = np.ascontiguousarray(y.means[columns][:, y.columns])
+        third = third_cumulants(*x.uncertain(rows), a, *y.uncertain(columns), b)
+        return u * (u**2 + 3 * v) + 6 * gamma**3 * third
 
     def _diag(self, P: Beliefs) -> FloatArray:
         P, _, kernel = self._in_kernel_units(P, None)
@@ -301,12 +304,6 @@ class ExpectedPolynomial(Kernel):
                 third = 8 * _cube_traces(moments) + 24 * np.einsum("ij,ij->i", images, images)
                 total += weights * (u * (u**2 + 3 * v) + gamma**3 * third)
         return total
-
-
-def _third_cumulant(x: BeliefMoments, y: BeliefMoments, rows: slice, columns: slice) -> FloatArray:
-    """Return ``a'B A b``, a sixth of the third cumulant of ``x'y``, for pairs of Gaussians."""
-    a, b = x.means[rows][:, x.columns], y.means[columns][:, y.columns]
-    return third_cumulants(*x.restricted(rows), a, *y.restricted(columns), b)
 
 
 def _paired_third_cumulant(x: BeliefMoments, y: BeliefMoments) -> FloatArray:

@@ -39,7 +39,6 @@ from absentia.engine.lanes import (
     multiply8,
     multiply_add8,
     negate8,
-    put_integer,
     splat8,
     store8,
     store_block,
@@ -101,16 +100,16 @@ def list_overlaps(rows, groups, columns, other_groups, overlaps, padded, lists):
             below = (common - np.uint64(1)) & ~common
             common &= common - np.uint64(1)
             place = before + count_ones(word & below)
-            put_integer(lists, r, start + place * size)
-            put_integer(lists, section + r, place)
+            lists[r] = start + place * size
+            lists[section + r] = place
             place = other_before + count_ones(other_word & below)
-            put_integer(lists, 2 * section + r, other_start + place * other_size)
-            put_integer(lists, 3 * section + r, place)
+            lists[2 * section + r] = other_start + place * other_size
+            lists[3 * section + r] = place
         for r in range(last, section, LANES):
-            put_integer(lists, r, 0)
-            put_integer(lists, section + r, 0)
-            put_integer(lists, 2 * section + r, 0)
-            put_integer(lists, 3 * section + r, 0)
+            lists[r] = 0
+            lists[section + r] = 0
+            lists[2 * section + r] = 0
+            lists[3 * section + r] = 0
 
 
 @compiled(error_model="numpy", makes_arrays=False)

@@ -1,26 +1,15 @@
 """Expected RBFs from what *both* rows of a pair miss: tiles of rows times columns.
 
-The slow twin is ``tests/oracles/overlaps.py``. In units in which ``C0 = I`` the covariance of a
-difference is ``V = I + Ei + Ej``, with ``Ei`` zero outside the columns that row ``i`` misses. Put
-``Fi = Ei inv(I + Ei)``, which belongs to the row alone. Then ``inv(I + Ei) = I - Fi`` and::
+The slow twin is ``tests/oracles/overlaps.py``; docs/engine.md derives the formulas. In units in
+which ``C0 = I``, with ``F = E inv(I + E) = inv((I + G)[L,L])`` for the covariance ``E`` of a row::
 
-    inv(I + Ei) V inv(I + Ej) = I - Fi Fj
     log det V   = log det(I + Ei) + log det(I + Ej) + log det(I - A B)
     d' inv(V) d = d'd - d'Fi d - d'Fj d + a'b + (b - Ba)' inv(I - A B) (a - Ab)
 
 where ``A`` and ``B`` are ``Fi`` and ``Fj`` on the columns that both miss, ``a`` and ``b`` the same
-entries of ``Fi d`` and ``Fj d``. A pair costs ``|Li|^2 + |Lj|^2`` multiply-adds for the products
-with ``d``, at the speed of a product of matrices, and ``5/6 |Li & Lj|^3`` on the overlap
-(``overlap_lanes.py``): of 100 columns of which 30 % are missing 30 are missing in a row, 9 in
-both. Everything starts from differences, so that rows far from all others keep their digits.
-
-The pairs of a tile are ordered by the size of their overlap, so that eight that are computed
-together waste little. A smaller overlap is padded behind its end, which changes no bit of it.
-
-With ``E = inv(G[L,L])`` on what a pattern misses, ``F = E inv(I + E) = inv((I + G)[L,L])``: one
-inverse of a sum of positive definite matrices, in which nothing cancels. Patterns that miss little
-are inverted eight at a time, in lanes; the matrices of eight that miss much would not stay in the
-cache, and are left to LAPACK. Which of the two depends on the pattern alone, and so do the bits.
+entries of ``Fi d`` and ``Fj d`` (``overlap_lanes.py``). Everything starts from differences, so that
+rows far from all others keep their digits. The pairs of a tile are ordered by the size of their
+overlap, so that eight that are computed together waste little.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.engine.gram.products import mirror_rows, reorder
 from absentia.engine.principal import log_determinants_and_lengths, principal_log_determinants
-from absentia.engine.small_patterns import log_determinant
 from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
@@ -341,17 +340,6 @@ def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
     precision = P.prior.precisions[0]
     masks = P.patterns.masks
     log_determinants = principal_log_determinants.choose(P.whole.patterns.masks.size * P.n_features)
-    if len(P.whole.patterns.masks) == 1 and log_determinants is principal_log_determinants.plain:
-        # A single new row: its submatrices by themselves.
-        missing = np.flatnonzero(masks[0])
-        within = missing[:, None], missing
-        certain = precision[within]
-        return np.array(
-            [
-                log_determinant(certain + 2 * smoothing.information[within])
-                - log_determinant(certain)
-            ]
-        )
     # Copies of our own: compiled code is compiled once more for read-only arrays.
     spread = log_determinants(precision + 2 * smoothing.information, np.array(masks))
     return np.asarray(spread - log_determinants(precision.copy(), np.array(masks)))

@@ -8,7 +8,6 @@ all columns comes from lengths and inner products, or in NumPy from differences.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -35,34 +34,6 @@ _FEW_PRODUCTS = 2**21
 
 # Rows of a frequent pattern that make one task; twice as many where it prepares columns of its own.
 _PANEL_ROWS = 128
-
-
-@dataclass(frozen=True, eq=False)
-class _FrequentSide:
-    """The rows of frequent patterns of one side."""
-
-    groups: list[tuple[int, int, int]]  # group, start, stop
-    points: FloatArray  # (n_frequent, d), means
-    centred: FloatArray  # means relative to a point that both sides have in common
-    constants: FloatArray  # (n_frequent,)
-    covariances: FloatArray  # (n_groups, d, d)
-    certain: BoolArray  # (n_groups,), whether without covariance
-
-    @classmethod
-    def of(cls, side: Side, centre: FloatArray) -> _FrequentSide:
-        n_frequent = side.ordering.n_frequent
-        points = side.means[:n_frequent]
-        groups = np.array([group for group, _, _ in side.ordering.frequent])
-        n_together = len(Ordering.of(side.beliefs.whole).frequent)
-        covariances = side.covariances(groups, n_together)
-        return cls(
-            side.ordering.frequent,
-            points,
-            np.ascontiguousarray(points - centre),
-            side.constants[:n_frequent],
-            covariances,
-            np.logical_not(covariances.any(axis=(1, 2))),
-        )
 
 
 class _Panel(NamedTuple):
@@ -118,26 +89,27 @@ def fill_frequent(rows: Side, columns: Side, smoothing: Smoothing, region: Regio
         ("centre", columns.component),
         lambda: _frequent_centre(columns),
     )
-    own, other = _FrequentSide.of(rows, centre), _FrequentSide.of(columns, centre)
+    own_groups, other_groups = rows.ordering.frequent, columns.ordering.frequent
+    (own_spread, own_certain), (other_spread, other_certain) = _spread(rows), _spread(columns)
     # Complete rows against complete rows: the columns are the same for all tasks.
     shared = {
-        q: in_lanes(other.centred[start:stop])
-        for q, (_, start, stop) in enumerate(other.groups)
-        if smoothing.metric is None and other.certain[q] and own.certain.any()
+        q: in_lanes(columns.means[start:stop] - centre)
+        for q, (_, start, stop) in enumerate(other_groups)
+        if smoothing.metric is None and other_certain[q] and own_certain.any()
     }
 
     def fill_panel(p: int, q: int, start: int, stop: int) -> None:
-        _, left, right = other.groups[q]
+        _, left, right = other_groups[q]
         if symmetric and p == q:
             right = stop
-        A, B = own.centred[start:stop], other.centred[left:right]
-        if q in shared and own.certain[p]:
+        A, B = rows.means[start:stop] - centre, columns.means[left:right] - centre
+        if q in shared and own_certain[p]:
             panel = _Panel.of_points(A, B, shared[q], float(2 * smoothing.gamma))
         else:
-            V = smoothing.covariance + own.covariances[p] + other.covariances[q]
+            V = smoothing.covariance + own_spread[p] + other_spread[q]
             panel = _Panel.of_groups(A, B, V, smoothing)
-        row_cap = own.constants[start:stop] - 0.5 * panel.log_ratio * scaled
-        column_cap = other.constants[left:right]
+        row_cap = rows.constants[start:stop] - 0.5 * panel.log_ratio * scaled
+        column_cap = columns.constants[left:right]
         i, j = panel.cancelled()
         before = out[start + i, left + j]
         exponentials_of_distances(
@@ -153,7 +125,7 @@ def fill_frequent(rows: Side, columns: Side, smoothing: Smoothing, region: Regio
             accumulate,
         )
         for part in bounded_slices(len(i), A.shape[1]):
-            differences = own.points[start + i[part]] - other.points[left + j[part]]
+            differences = rows.means[start + i[part]] - columns.means[left + j[part]]
             lengths = panel.lengths(differences)
             exact = np.exp(row_cap[i[part]] + column_cap[j[part]] - 0.5 * lengths)
             if accumulate:
@@ -161,14 +133,21 @@ def fill_frequent(rows: Side, columns: Side, smoothing: Smoothing, region: Regio
             out[start + i[part], left + j[part]] = exact
 
     # Columns are whitened anew for each panel, unless they are shared.
-    steps = np.where(own.certain & bool(shared), _PANEL_ROWS, 2 * _PANEL_ROWS).tolist()
+    steps = np.where(own_certain & bool(shared), _PANEL_ROWS, 2 * _PANEL_ROWS).tolist()
     tasks = [
         (p, q, start, min(start + steps[p], row_stop))
-        for p, (_, row_start, row_stop) in enumerate(own.groups)
+        for p, (_, row_start, row_stop) in enumerate(own_groups)
         for start in range(row_start, row_stop, steps[p])
-        for q in range(p + 1 if symmetric else len(other.groups))
+        for q in range(p + 1 if symmetric else len(other_groups))
     ]
     run_single_threaded_blas(fill_panel, tasks, region.threads)
+
+
+def _spread(side: Side) -> tuple[FloatArray, BoolArray]:
+    """Return the covariances of frequent patterns, and which patterns have none."""
+    groups = np.array([group for group, _, _ in side.ordering.frequent])
+    covariances = side.covariances(groups, len(Ordering.of(side.beliefs.whole).frequent))
+    return covariances, np.logical_not(covariances.any(axis=(1, 2)))
 
 
 def _frequent_centre(columns: Side) -> FloatArray:

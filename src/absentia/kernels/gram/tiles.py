@@ -221,6 +221,20 @@ def squared_distances(
     return np.maximum(products, 0, out=products), far
 
 
+def distances_of(
+    x: FloatArray,
+    y: FloatArray,
+    differences: Callable[[IntArray, IntArray], FloatArray],
+    *,
+    scale: float,
+) -> FloatArray:
+    """Return the squared distances of all points; of pairs that would cancel, from differences."""
+    K, far = squared_distances(x @ y.T, squares_of(x), squares_of(y), scale=scale)
+    for i, j in in_parts(far, x.shape[1]):
+        K[i, j] = squares_of(differences(i, j))
+    return K
+
+
 def in_parts(
     pairs: tuple[IntArray, IntArray], floats_per_pair: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
