@@ -81,8 +81,10 @@ class CategoryFactor:
         left, right = self.left[rows], self.right[columns]
         logs = np.zeros((len(left), len(right)))
         for j, (codes, others) in enumerate(zip(left.T, right.T, strict=True)):
-            table = self._logs(j, self._agreement(j, a, b))
-            logs += np.take(table[codes], others, axis=1)
+            ours, row_of = np.unique(codes, return_inverse=True)
+            theirs, column_of = np.unique(others, return_inverse=True)
+            table = self._logs(j, self._agreement(j, a, b, ours, theirs))
+            logs += np.take(table[row_of], column_of, axis=1)
         return np.minimum(logs, 0.0) if self.derived < 0 else logs
 
     def diag(self, a: int, b: int) -> FloatArray:
@@ -90,7 +92,7 @@ class CategoryFactor:
         total = np.zeros(len(self.left))
         for j, codes in enumerate(self.left.T):
             # A category that was observed is certain, and equal to itself.
-            agree = np.where(codes < 0, self._agreement(j, a, b)[-1, -1], 1.0)
+            agree = np.where(codes < 0, self._expected(j, a, b), 1.0)
             total += self._logs(j, agree)
         return total
 
@@ -98,16 +100,26 @@ class CategoryFactor:
         """Return a factor whose values are minus the derivatives by ``log weight`` of a column."""
         return replace(self, derived=column)
 
-    def _agreement(self, j: int, a: int, b: int) -> FloatArray:
-        """Return how alike the categories of a column are, components ``a`` against ``b``.
-
-        The last row and column are those of a missing category, which code -1 looks up.
-        """
+    def _expected(self, j: int, a: int, b: int) -> float:
+        """Return how alike two missing categories of a column are, of components a and b."""
         ours, theirs = self.tables[j]
         S = self.similarities[j]
-        S = np.eye(ours.shape[1]) if S is None else S
-        rows = np.vstack([S, ours[a] @ S])
-        return np.column_stack([rows, rows @ theirs[b]])
+        return float(ours[a] @ theirs[b] if S is None else ours[a] @ S @ theirs[b])
+
+    def _agreement(self, j: int, a: int, b: int, codes: IntArray, others: IntArray) -> FloatArray:
+        """Return how alike the categories of a column are, for all pairs of some codes."""
+        ours, theirs = self.tables[j]
+        S = self.similarities[j]
+        if S is None:
+            agree = (codes[:, None] == others).astype(np.float64)
+            mine, other = ours[a], theirs[b]
+        else:
+            agree = S[codes[:, None], others]
+            mine, other = ours[a] @ S, S @ theirs[b]
+        agree[codes < 0] = mine[others]
+        agree[:, others < 0] = other[codes][:, None]
+        agree[np.ix_(codes < 0, others < 0)] = self._expected(j, a, b)
+        return agree
 
     def _logs(self, j: int, agree: FloatArray) -> FloatArray:
         """Return ``log(exp(-w) + (1 - exp(-w)) agree)``, where the share of agreement is given."""
