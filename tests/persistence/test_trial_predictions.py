@@ -14,8 +14,12 @@ from absentia import (
     SVC,
     ConformalClassifier,
     ConformalRegressor,
+    FourierFeatures,
+    KernelPCA,
     KernelRidge,
     LogisticRegression,
+    MaskFeatures,
+    Nystroem,
     TableEncoder,
     load,
     save,
@@ -85,4 +89,41 @@ def test_calibration_rows_must_have_their_targets(kind, change, tmp_path):
             model.calibration_targets_, 3 if change == "fewer" else 50
         )
     with pytest.raises(TypeError, match=r"load would refuse this model: .*"):
+        save(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize(
+    ("model", "attribute"),
+    [
+        (FourierFeatures(7, mask_weight=1.0, random_state=0), "frequencies_"),
+        (FourierFeatures(7, mask_weight=1.0, random_state=0), "mask_frequencies_"),
+        (FourierFeatures(7, random_state=0), "center_"),
+        (FourierFeatures(7, random_state=0), "last_phase_"),
+        (MaskFeatures(7, random_state=0), "frequencies_"),
+        (Nystroem(7, random_state=0), "normalization_"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_feature_maps_of_numbers_that_no_fit_leaves_behind_are_refused(
+    model, attribute, number, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((30, 3)) < 0.2, np.nan, rng.normal(size=(30, 3)))
+    model.fit(X)
+    fitted = np.array(getattr(model, attribute))
+    fitted.flat[-1] = number
+    setattr(model, attribute, fitted if fitted.ndim else float(fitted))
+    with pytest.raises(TypeError, match=f"load would refuse this model: .*{attribute} holds"):
+        save(model, tmp_path / "model")
+    pipeline = make_pipeline(model, Ridge())
+    pipeline.steps[1][1].fit(np.zeros((4, 7)), np.arange(4.0))
+    with pytest.raises(TypeError, match="load would refuse this model"):
+        save(pipeline, tmp_path / "model")
+
+
+def test_components_that_are_not_finite_are_refused(tmp_path):
+    model = KernelPCA(2).fit(np.random.default_rng(0).normal(size=(20, 3)))
+    model.eigenvectors_[0, 0] = np.nan
+    with pytest.raises(TypeError, match=r"KernelPCA\.transform answers nan"):
         save(model, tmp_path / "model")

@@ -35,7 +35,18 @@ from absentia.tables import (
 )
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.rows import TakesMissing
+from absentia.tables.stored import InconsistentError
 from absentia.tables.streams import Stream
+
+#: No fit leaves larger numbers behind: frequencies are roots of widths, which end at 1e300.
+_LARGEST = 1e200
+
+
+def require_moderate(**fitted: FloatArray | float | None) -> None:
+    """Refuse numbers of a damaged model file, which would make features of nothing."""
+    for name, values in fitted.items():
+        if values is not None and not np.abs(values).max(initial=0.0) < _LARGEST:
+            raise InconsistentError(f"{name} holds a number that is NaN or beyond {_LARGEST:g}.")
 
 
 class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, ShowsColumns):

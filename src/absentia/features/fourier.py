@@ -29,7 +29,7 @@ from absentia.engine.threads import (
     one_blas_thread,
     run_single_threaded_blas,
 )
-from absentia.features.base import BeliefFeatures
+from absentia.features.base import BeliefFeatures, require_moderate
 from absentia.kernels.mask import checked_weight
 from absentia.kernels.metric import metric_root
 from absentia.kernels.named_kernels import MaskWeight
@@ -186,6 +186,12 @@ class FourierFeatures(BeliefFeatures):
             shapes["mask_frequencies_"] = (d, n_frequencies)
         for name, shape in shapes.items():
             require_array(name, getattr(self, name), np.float64, shape)
+        require_moderate(
+            frequencies_=self.frequencies_,
+            mask_frequencies_=self.mask_frequencies_,
+            center_=self.center_,
+            last_phase_=self.last_phase_,
+        )
         n_categories = () if beliefs.codes is None else beliefs.prior.n_categories
         if len(n_categories) != len(self.category_signs_):
             raise ValueError(
@@ -194,6 +200,7 @@ class FourierFeatures(BeliefFeatures):
             )
         for signs, K in zip(self.category_signs_, n_categories, strict=True):
             require_array("category_signs_", signs, np.float64, (K, n_frequencies))
+            require_moderate(category_signs_=signs)
         out = np.empty((len(beliefs), 2 * n_frequencies))
         # With a missing category a row of complete numbers is not a point either.
         certain = _certain(beliefs) & (beliefs.codes is None)

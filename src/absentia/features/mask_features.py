@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
-from absentia.features.base import MapsRows
+from absentia.features.base import MapsRows, require_moderate
 from absentia.features.fourier import fold_last_pair, frequencies_for, mask_frequencies
 from absentia.missingness import Patterns
 from absentia.parameters import FloatMatrix, RandomState, declared
@@ -92,6 +92,7 @@ class MaskFeatures(MapsRows):
 
     def of_rows(self, rows: FloatArray | MemoryRows) -> FloatArray:
         """Return the features of rows that were checked before, (n_samples, n_components)."""
+        require_moderate(frequencies_=self.frequencies_, last_phase_=self.last_phase_)
         if isinstance(rows, np.ndarray):
             rows = Table(rows)
         patterns = rows.patterns if isinstance(rows, Beliefs) else Patterns.of(rows)

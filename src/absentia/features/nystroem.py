@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, believe, words_for
-from absentia.features.base import BeliefFeatures
+from absentia.features.base import BeliefFeatures, require_moderate
 from absentia.kernels import gram_blocks
 from absentia.kernels.base import Kernel
 from absentia.kernels.gram.tiles import origin_of, squares_of
@@ -233,6 +233,7 @@ class Nystroem(BeliefFeatures):
         }
 
     def _features(self, beliefs: Beliefs) -> FloatArray:
+        require_moderate(normalization_=self.normalization_)
         out = np.empty((len(beliefs), len(self.landmarks_)))
         step = max(1, _TILE_FLOATS // len(self.landmarks_))
         tiles = gram_blocks(

@@ -329,7 +329,8 @@ def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
         ) from error
     if isinstance(prediction, np.ndarray):
         _check_shape(model, name, prediction)
-        if name in _FINITE and prediction.dtype.kind == "f" and not _may_be_nan(model):
+        finite = name in _FINITE or (name == "transform" and hasattr(model, "kernel_"))
+        if finite and prediction.dtype.kind == "f" and not _may_be_nan(model):
             wrong = ~np.isfinite(prediction) if name[:7] == "predict" else np.isnan(prediction)
             if wrong.any():
                 raise ValueError(f"{type(model).__name__}.{name} answers {prediction[wrong][0]}")
