@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from absentia import AutoClassifier, AutoRegressor
 from absentia.automatic import kernel_members
 from absentia.automatic.assembly import try_member
+from absentia.automatic.blending import Candidates
 from absentia.automatic.folds import Folds, Settings, make_splits
 from absentia.automatic.member_specs import plan_members
 from absentia.automatic.member_tuning import EstimatorPlan, FittedMember, LearningRows
-from absentia.automatic.nested_selection import Candidates
 
 SETTINGS = Settings(hidden=(), n_splits=3, n_jobs=1)
 

@@ -14,12 +14,12 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from absentia.automatic.committee import MissingNorm, answer_with_holes, hide_cells
 from absentia.automatic.member_tuning import FittedMember, LearningRows, MemberPlan
-from absentia.automatic.nested_selection import Splits
 from absentia.beliefs.draws import DrawPoints
 from absentia.densities import GaussianDensity
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.engine.threads import computed_once
 from absentia.hidden_warnings import hidden_warnings
+from absentia.machines.validation import Split
 from absentia.progress import Bar
 from absentia.tables import FloatArray, IntArray
 
@@ -175,7 +175,9 @@ class OutOfFold:
             return self._sums / self._counts[..., None]
 
 
-def make_splits(rows: LearningRows, n_splits: int, groups: ArrayLike | None, seed: int) -> Splits:
+def make_splits(
+    rows: LearningRows, n_splits: int, groups: ArrayLike | None, seed: int
+) -> list[Split]:
     """Return shuffled folds, stratified by class; rows of one group stay together.
 
     The only row of a class is in every training set, so that every fold has every class.

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from absentia.automatic.blending import losses
+from absentia.automatic.blending import Candidates, losses
 from absentia.automatic.folds import DENSITY_ROWS, Folds, OutOfFold
 from absentia.automatic.member_tuning import (
     FittedMember,
@@ -31,7 +31,6 @@ from absentia.automatic.member_tuning import (
     as_rows,
     rows_for,
 )
-from absentia.automatic.nested_selection import Candidates
 from absentia.densities.fit_density import DensityLike, fit_density
 from absentia.features import FourierFeatures
 from absentia.features.base import BeliefFeatures, BeliefMeans
@@ -75,7 +74,7 @@ class Fits(NamedTuple):
 
     ``Z`` are the features of the pool, ``coefficients`` those at each penalty; the sets are the
     folds of all repeats, then pairs of folds. ``found`` and ``nested`` are losses as in
-    :class:`~absentia.automatic.nested_selection.Candidates`, of rows of the pool.
+    :class:`~absentia.automatic.blending.Candidates`, of rows of the pool.
     """
 
     features: GramFeatures | BeliefFeatures

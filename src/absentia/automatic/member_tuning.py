@@ -16,8 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from absentia.automatic.blending import losses
-from absentia.automatic.nested_selection import Candidates
+from absentia.automatic.blending import Candidates, losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
 from absentia.machines.losses import probabilities_of

@@ -7,8 +7,8 @@ that every walk ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -92,17 +92,15 @@ class TreeEnsemble(Stored):
             spread = np.zeros((len(values), n_classes))
             spread[:, model.classes_] = values
             values = spread
-        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
-        left = [_moved(tree.children_left, s) for tree, s in zip(trees, starts[:-1], strict=True)]
-        right = [_moved(tree.children_right, s) for tree, s in zip(trees, starts[:-1], strict=True)]
+        left, right, roots = _joined([(t.children_left, t.children_right) for t in trees])
         return cls(
             feature=np.maximum(np.concatenate([tree.feature for tree in trees]), 0),
-            left=np.concatenate(left),
-            right=np.concatenate(right),
+            left=left,
+            right=right,
             threshold=np.concatenate([tree.threshold for tree in trees]),
             missing_left=np.concatenate([tree.missing_go_to_left for tree in trees]).astype(bool),
             values=values,
-            roots=starts[:-1].astype(np.int64),
+            roots=roots,
             baseline=np.zeros(values.shape[1]),
             link="identity",
             single=True,
@@ -114,9 +112,13 @@ class TreeEnsemble(Stored):
         cls, model: BaseEstimator, n_classes: int | None, stage: int | None
     ) -> TreeEnsemble:
         steps = model._predictors[:stage]
-        grown = [(k, tree.nodes) for step in steps for k, tree in enumerate(step)]
-        starts = np.cumsum([0, *(len(nodes) for _, nodes in grown)])
-        nodes = np.concatenate([nodes for _, nodes in grown])
+        grown = [tree.nodes for step in steps for tree in step]
+        nodes = np.concatenate(grown)
+        leaf, sides = nodes["is_leaf"].astype(bool), ("left", "right")
+        left, right, roots = _joined(
+            [[own[side].astype(np.int64) for side in sides] for own in grown]
+        )
+        left, right = np.where(leaf, -1, left), np.where(leaf, -1, right)
         base = np.ravel(model._baseline_prediction).astype(np.float64)
         # One sum per class, or one for a number and for the second of two classes.
         outputs = np.arange(len(base))
@@ -128,23 +130,19 @@ class TreeEnsemble(Stored):
         if n_outputs > len(base) == 1:
             baseline[model.classes_[0]] = 0.0  # the odds of two classes of more
         baseline[outputs] = base
+        # The trees of a step are those of the sums, one after the other.
+        output = np.tile(outputs, len(steps)).repeat([len(own) for own in grown])
         values = np.zeros((len(nodes), n_outputs))
-        inner = ~nodes["is_leaf"].astype(bool)
-        left, right = np.full(len(nodes), -1), np.full(len(nodes), -1)
-        for (k, _), (start, stop) in zip(grown, pairwise(starts), strict=True):
-            own = slice(start, stop)
-            values[own, outputs[k]] = nodes["value"][own]
-            left[own] = np.where(inner[own], nodes["left"][own].astype(np.int64) + start, -1)
-            right[own] = np.where(inner[own], nodes["right"][own].astype(np.int64) + start, -1)
+        values[np.arange(len(nodes)), output] = nodes["value"]
         link: Link = "identity" if n_classes is None else "sigmoid" if n_outputs == 1 else "softmax"
         return cls(
-            feature=np.where(inner, nodes["feature_idx"], 0).astype(np.int64),
+            feature=np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             left=left,
             right=right,
             threshold=nodes["num_threshold"].astype(np.float64),
             missing_left=nodes["missing_go_to_left"].astype(bool),
             values=values,
-            roots=starts[:-1].astype(np.int64),
+            roots=roots,
             baseline=baseline,
             link=link,
             single=False,
@@ -174,6 +172,17 @@ class TreeEnsemble(Stored):
         return softmax(sums, axis=1) if self.link == "softmax" else sums
 
 
-def _moved(children: IntArray, start: int) -> IntArray:
-    """Return child indices in the joined arrays; leaves keep their -1."""
-    return np.where(children >= 0, children + start, -1).astype(np.int64)
+def _joined(
+    children: Sequence[Sequence[IntArray]],
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return left and right children in joined arrays, and the first node of each tree.
+
+    Leaves keep their -1.
+    """
+    starts = np.cumsum([0, *(len(left) for left, _ in children)])[:-1].astype(np.int64)
+    moved = [
+        np.where(np.asarray(both) >= 0, np.asarray(both) + start, -1)
+        for both, start in zip(children, starts, strict=True)
+    ]
+    left, right = np.concatenate(moved, axis=1).astype(np.int64)
+    return left, right, starts
