@@ -25,7 +25,8 @@ from absentia import (
 from absentia.engine.threads import bounded_slices
 from absentia.kernels.polynomial import ExpectedPolynomial
 from absentia.machines import gram_matrices
-from absentia.machines.gaussian_process import sigmoid, uncertain_inputs
+from absentia.machines.gaussian_process import expectation_propagation as sigmoid
+from absentia.machines.gaussian_process import uncertain_inputs
 
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
 

@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianProcessClassifier, load, save
-from absentia.machines.gaussian_process.expectation_propagation import Propagation
-from absentia.machines.gaussian_process.sigmoid import (
+from absentia.machines.gaussian_process.expectation_propagation import (
+    Propagation,
     average_sigmoid,
     coupled_probabilities,
     coupled_when_known,

@@ -25,8 +25,12 @@ from absentia import (
 )
 from absentia.machines.gaussian_process import evidence
 from absentia.machines.gaussian_process.evidence import FactoredEvidence, Spectrum
-from absentia.machines.gaussian_process.expectation_propagation import Propagation, latent
-from absentia.machines.gaussian_process.sigmoid import average_sigmoid, sigmoid_moments
+from absentia.machines.gaussian_process.expectation_propagation import (
+    Propagation,
+    average_sigmoid,
+    latent,
+    sigmoid_moments,
+)
 from machines.contract import MachineContract, table, targets_of
 from oracles import gaussian_process as oracle
 

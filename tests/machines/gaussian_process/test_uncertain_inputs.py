@@ -18,7 +18,7 @@ from absentia import (
     MixedDensity,
     MixtureDensity,
 )
-from absentia.machines.gaussian_process.sigmoid import expected_entropy
+from absentia.machines.gaussian_process.expectation_propagation import expected_entropy
 from oracles import uncertain_inputs as oracle
 
 DENSITIES = [GaussianDensity(), MixtureDensity(n_components=2, n_init=1, random_state=0)]

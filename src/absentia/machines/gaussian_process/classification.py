@@ -16,14 +16,16 @@ from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import Training
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.gaussian_process.expectation_propagation import Propagation, Sites, latent
-from absentia.machines.gaussian_process.process import GaussianProcess
-from absentia.machines.gaussian_process.sigmoid import (
+from absentia.machines.gaussian_process.expectation_propagation import (
+    Propagation,
+    Sites,
     average_sigmoid,
     coupled_probabilities,
     expected_entropy,
     fitted_rest_exponent,
+    latent,
 )
+from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import ClassifierTargets, class_signs
 from absentia.machines.uncertainty import Uncertainty

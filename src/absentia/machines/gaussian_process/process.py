@@ -38,7 +38,7 @@ from absentia.parameters import (
     words,
 )
 from absentia.progress import report
-from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
+from absentia.tables import FloatArray, Learned, TableLike
 
 _SMALL = 2000
 
@@ -91,14 +91,23 @@ class GaussianProcess(KernelMachine):
         self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
     ) -> Self:
         training = self._prepare(data, believed)
-        deviation = self._resolved_width_prior(data.rows, data.y)
-        family, theta, solution = self._optimised(
-            training, data.y, self._family(training), deviation
+        by_column = is_by_column(self.gamma)
+        deviation: Any = self.width_prior if by_column else 0.0  # zero for one width
+        if isinstance(deviation, str):
+            deviation = choose_width_prior(self, data.rows, data.y)
+        family = KernelFamily.of(
+            training.kernel,
+            training.beliefs.prior,
+            free_gamma=is_free(self.gamma) or by_column,
+            free_mask_weight=is_free(self.mask_weight),
+            free_category_weight=is_free(self.category_weight),
+            gamma_bounds=bounds_of(self.gamma_bounds),
         )
+        family, theta, solution = self._optimised(training, data.y, family, float(deviation))
         solution |= {
             "hyperparameter_names_": [*family.names, *self._free_levels()],
             "theta_": theta,
-            "width_prior_": deviation,
+            "width_prior_": float(deviation),
         }
         training = replace(training, kernel=family.at(theta[: len(family.names)]))
         return self._keep(data.rows, training, solution)
@@ -150,24 +159,6 @@ class GaussianProcess(KernelMachine):
     def _may_optimize_mask_weight(self) -> bool:
         return True
 
-    def _family(self, training: Training) -> KernelFamily:
-        return KernelFamily.of(
-            training.kernel,
-            training.beliefs.prior,
-            free_gamma=is_free(self.gamma) or is_by_column(self.gamma),
-            free_mask_weight=is_free(self.mask_weight),
-            free_category_weight=is_free(self.category_weight),
-            gamma_bounds=bounds_of(self.gamma_bounds),
-        )
-
-    def _resolved_width_prior(self, rows: MemoryRows, y: np.ndarray) -> float:
-        """Return the deviation of the prior on log-widths; zero for one width."""
-        if not is_by_column(self.gamma):
-            return 0.0
-        if isinstance(self.width_prior, str):
-            return choose_width_prior(self, rows, y)
-        return float(self.width_prior)
-
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, FloatArray]:
@@ -190,24 +181,20 @@ class GaussianProcess(KernelMachine):
         gradient : ndarray of shape (n_hyperparameters,), with ``eval_gradient``
         """
         check_is_fitted(self)
-        value, gradient = self._evidence(self._checked_theta(theta), eval_gradient)
-        return (value, gradient) if eval_gradient else value
-
-    def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
-        """Return the evidence of the training targets and, if asked for, its gradient."""
-        raise TypeError(f"{type(self).__name__} does not define its evidence.")
-
-    def _checked_theta(self, theta: ArrayLike | None) -> FloatArray:
-        """Return logarithms of the hyperparameters; those of the fit where none are given."""
-        if theta is None:
-            return self.theta_
-        given: FloatArray = numbers("theta", theta, "an array of logarithms")
+        given: FloatArray = self.theta_
+        if theta is not None:
+            given = numbers("theta", theta, "an array of logarithms")
         if given.shape != self.theta_.shape:
             raise ValueError(
                 f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "
                 f"of shape {given.shape}."
             )
-        return given
+        value, gradient = self._evidence(given, eval_gradient)
+        return (value, gradient) if eval_gradient else value
+
+    def _evidence(self, theta: FloatArray, eval_gradient: bool) -> tuple[float, FloatArray]:
+        """Return the evidence of the training targets and, if asked for, its gradient."""
+        raise TypeError(f"{type(self).__name__} does not define its evidence.")
 
     def _search(
         self,

@@ -150,7 +150,9 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     def _optimised(
         self, training: Training, y: np.ndarray, family: KernelFamily, deviation: float
     ) -> tuple[KernelFamily, FloatArray, Learned]:
-        centre, spread = _normalisation(y, self.normalize_y)
+        centre, spread = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
+        if self.normalize_y:
+            centre, spread = centre_of_targets(y), spread_of_targets(y)
         targets = ((y - centre) / spread).reshape(len(y), -1)
         evidence = RegressionEvidence(
             training.beliefs,
@@ -234,7 +236,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
             covariance = self.scale_ * self.kernel_(beliefs, n_jobs=self.n_jobs)
             covariance -= explained.T @ explained
             covariance[np.diag_indices_from(covariance)] += noise
-            return self._mean(K), _per_target(covariance, self._spread**2)
+            return self._mean(K), np.multiply.outer(covariance, self._spread**2)
         variance = self.scale_ * self.kernel_.diag(beliefs)
         means = []
         for rows, K in self._gram_tiles(beliefs):
@@ -242,7 +244,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
             variance[rows] -= (self._explained(K) ** 2).sum(axis=0)
         mean = np.concatenate(means)
         # The process knows a training row without noise: what rounding left below zero is zero.
-        return mean, _per_target(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
+        return mean, np.multiply.outer(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
         """Return predictions with their variance split into model, noise and missing values.
@@ -354,19 +356,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
             mean = mean[:, 0]
         restored: FloatArray = mean * self._spread + self._centre
         return restored
-
-
-def _normalisation(y: FloatArray, wanted: bool) -> tuple[FloatArray, FloatArray]:
-    """Return centre and spread of each target, a number for one and an array for several."""
-    if not wanted:
-        return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
-    return centre_of_targets(y), spread_of_targets(y)
-
-
-def _per_target(array: FloatArray, factors: float | FloatArray) -> FloatArray:
-    """Return ``array`` in the units of each target, along a last axis where there are several."""
-    scaled: FloatArray = np.multiply.outer(array, factors)
-    return scaled
 
 
 def _draws(
