@@ -1,7 +1,6 @@
 """scikit-learn estimators that accept incomplete rows, and beliefs instead of rows."""
 
 from absentia.machines.clustering import KernelKMeans, LabelSpreading, SpectralClustering
-from absentia.machines.conjugate_gradient import ConjugateGradientRidge
 from absentia.machines.gaussian_process.classification import GaussianProcessClassifier
 from absentia.machines.gaussian_process.regression import GaussianProcessRegressor
 from absentia.machines.large_scale.machines import (
@@ -10,7 +9,7 @@ from absentia.machines.large_scale.machines import (
     LargeScaleSVC,
 )
 from absentia.machines.logistic import LogisticRegression
-from absentia.machines.ridge import KernelRidge
+from absentia.machines.ridge import ConjugateGradientRidge, KernelRidge
 from absentia.machines.robust.robust_svc import RobustSVC
 from absentia.machines.search.cv_machines import SVCCV, SVRCV, KernelRidgeCV, LogisticRegressionCV
 from absentia.machines.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
