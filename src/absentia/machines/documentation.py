@@ -46,12 +46,15 @@ gamma : float, array-like of shape (n_features,), "scale", "loo" or "loo-ard", d
 {mask_weight}
 {threads_and_shift}""",
     "width_prior": """\
+{width_deviation}
+    ``gamma="loo-ard"`` with ``mask_weight="optimize"`` chooses the weight of the mask kernel along
+    with the widths.""",
+    "width_deviation": """\
 width_prior : float or "cv", default=0.3
-    With ``gamma="loo-ard"``: the deviation of the normal prior on the logarithms of the widths,
+    With one width per column: the deviation of the normal prior on the logarithms of the widths,
     around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
     better in five folds, in each of which the widths are fitted anew. Columns should be in
-    comparable units. With ``mask_weight="optimize"`` the weight of the mask kernel is chosen along
-    with the widths.""",
+    comparable units.""",
     "process_parameters": """\
 n_restarts_optimizer : int, default=0
     Further searches for the highest evidence, from random points within the bounds.
@@ -74,11 +77,7 @@ gamma : float, array-like of shape (n_features,), "optimize", "ard", "scale" or 
     (automatic relevance determination), which ``width_prior`` holds together; ``"scale"``, one
     over the trace of the data's covariance; ``"loo"``, chosen by the closed-form leave-one-out
     error of kernel ridge regression.
-width_prior : float or "cv", default=0.3
-    With ``gamma="ard"``: the deviation of the normal prior on the logarithms of the widths, around
-    their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly better
-    in five folds, in each of which the widths are fitted anew. Columns should be in comparable
-    units.
+{width_deviation}
 mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random.
@@ -163,8 +162,7 @@ features : {"fourier", "nystroem", "passthrough"} or transformer, default="fouri
     themselves (complete ones), or a transformer, which is cloned.
 n_components : int, default=512
     The number of features, for those given by name.
-density : "gaussian", "low-rank", "mixture", "mixed" or density estimator, default="gaussian"
-    What the rows could have been, for features given by name.
+{density}
 gamma : float, array of shape (n_features,) or "scale", default="scale"
     Width of the kernel, for features given by name; an array has one per column.
 metric : {"euclidean", "mahalanobis", "learned"} or array of shape (n_features, n_features), \

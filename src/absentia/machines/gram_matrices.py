@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,12 +46,18 @@ TILE_ROWS = 256
 class CentredGram:
     """A Gram matrix and the numbers subtracted from its rows and columns, (n_samples,) or None.
 
-    The entries of a ``constant`` matrix were the same up to rounding; all are zero then.
+    The entries of a ``constant`` matrix were the same up to rounding; all are zero then. The values
+    are those of the matrix divided by ``unit``, a power of two, so that the division rounds
+    nothing; ``taken_off`` is in the units of the matrix.
     """
 
     values: FloatArray
     taken_off: FloatArray | None = None
     constant: bool = False
+    unit: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     @classmethod
     def of(cls, K: FloatArray, *, one_number: bool = False) -> CentredGram:
@@ -85,32 +91,12 @@ class CentredGram:
             K += taken_off.mean()
         return cls(K, taken_off)
 
-
-@dataclass(frozen=True, eq=False)
-class SolverMatrix:
-    """A Gram matrix for the solver, and the way back from its solution.
-
-    ``unit`` is a power of two, so that the division rounds nothing; ``taken_off`` is in the units
-    of the Gram matrix.
-    """
-
-    values: FloatArray
-    unit: float
-    taken_off: FloatArray | None = None
-    constant: bool = False
-
     @classmethod
-    def of(cls, K: FloatArray | SolverMatrix, *, one_number: bool = False) -> SolverMatrix:
-        """Return the matrix for the solver; ``one_number`` as in :meth:`CentredGram.of`."""
-        if isinstance(K, SolverMatrix):
-            return K
-        centred = CentredGram.of(K, one_number=one_number)
+    def for_solver(cls, K: FloatArray, *, one_number: bool = False) -> CentredGram:
+        """Return the matrix, centred if that matters, in units of its typical diagonal entry."""
+        centred = cls.of(K, one_number=one_number)
         unit = _unit(np.abs(centred.values.diagonal()))
-        values = centred.values if unit == 1.0 else centred.values / unit
-        return cls(values, unit, centred.taken_off, centred.constant)
-
-    def __len__(self) -> int:
-        return len(self.values)
+        return centred if unit == 1.0 else replace(centred, values=centred.values / unit, unit=unit)
 
     def penalty(self, C: float) -> float:
         """Return the ``C`` of the same problem on this matrix, positive, and finite if it was."""

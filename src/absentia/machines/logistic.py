@@ -19,7 +19,7 @@ from absentia.machines.newton import LogisticSolution, fit_gram
 from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
-from absentia.tables import BoolArray, FloatArray, IntArray, Learned, TableLike
+from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 # With less the answer is the intercept alone, as with this, but sums are no normal numbers.
 _SMALLEST_C = 1e-290
@@ -66,15 +66,21 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
     ) -> Learned:
         if sample_weight is not None and not (sample_weight > 0).all():
-            known = np.isin(y, np.unique(y[sample_weight > 0]))
-            if not known.all():
-                return self._solve_without(~known, K, y, sample_weight)
+            rows = np.flatnonzero(np.isin(y, np.unique(y[sample_weight > 0])))
+            if len(rows) < len(y):  # without those of classes that have no weight at all
+                found = self._solve(K[np.ix_(rows, rows)], y[rows], sample_weight[rows])
+                coefficients = np.zeros((len(found["dual_coef_"]), len(y)))
+                coefficients[:, rows] = found["dual_coef_"]
+                return found | {"dual_coef_": coefficients}
         classes, codes = np.unique(y, return_inverse=True)
         weights = self._loss_weights(y, sample_weight)
         centred = CentredGram.of(K) if self.fit_intercept else CentredGram(K)
-        start, taken_off = self._start(len(K), classes), centred.taken_off
-        if start is not None and taken_off is not None:
-            start = start.moved(start.coefficients @ taken_off)
+        start, taken_off = None, centred.taken_off
+        if self.warm_start and np.array_equal(vars(self).get("classes_", ()), classes):
+            known, b = self.dual_coef_, self.intercept_
+            if known.shape[1] == len(K):
+                b = b if taken_off is None else b + known @ taken_off
+                start = LogisticSolution(known, b, 0, SolverStatus.EXHAUSTED)
         solution = fit_gram(
             centred.values,
             codes,
@@ -142,16 +148,6 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
             for model in models
         ]
 
-    def _solve_without(
-        self, weightless: BoolArray, K: FloatArray, y: np.ndarray, sample_weight: FloatArray
-    ) -> Learned:
-        """Return the solution without the rows of classes that have no weight at all."""
-        rows = np.flatnonzero(~weightless)
-        solution = self._solve(K[np.ix_(rows, rows)], y[rows], sample_weight[rows])
-        coefficients = np.zeros((len(solution["dual_coef_"]), len(y)))
-        coefficients[:, rows] = solution["dual_coef_"]
-        return solution | {"dual_coef_": coefficients}
-
     def _ignores_offsets(self) -> bool:
         return bool(self.fit_intercept)
 
@@ -163,14 +159,6 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             of_class = balanced_weights(y, sample_weight)
         return C * of_class * sample_weight
-
-    def _start(self, n_samples: int, classes: np.ndarray) -> LogisticSolution | None:
-        if not (self.warm_start and hasattr(self, "dual_coef_")):
-            return None
-        same = self.dual_coef_.shape[1] == n_samples and np.array_equal(self.classes_, classes)
-        if not same:
-            return None
-        return LogisticSolution(self.dual_coef_, self.intercept_, 0, SolverStatus.EXHAUSTED)
 
 
 @documented

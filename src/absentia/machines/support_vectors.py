@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from absentia.kernels.polynomial import ExpectedLinear
 from absentia.machines.base import KernelMachine
 from absentia.machines.gram_matrices import (
-    SolverMatrix,
+    CentredGram,
     most_iterations,
     pair_sums,
     pairs_of_classes,
@@ -154,11 +154,11 @@ class SupportVectorMachine(KernelMachine):
         centre = getattr(self.kernel_, "centre", None)
         return self.support_vectors_ if centre is None else self.support_vectors_ - centre
 
-    def _solve(
-        self, K: FloatArray, y: np.ndarray, sample_weight: FloatArray | None = None
-    ) -> Learned:
+    def _solve(self, K: Any, y: np.ndarray, sample_weight: FloatArray | None = None) -> Learned:
         if sample_weight is None or (sample_weight > 0).all():
-            matrix = SolverMatrix.of(K, one_number=self._one_number)
+            matrix = K  # a search has made it ready for all of its candidates
+            if not isinstance(K, CentredGram):
+                matrix = CentredGram.for_solver(K, one_number=self._one_number)
             solver = self._solver()
             if hasattr(solver, "C"):
                 solver.C = matrix.penalty(solver.C)
@@ -200,7 +200,7 @@ class SupportVectorMachine(KernelMachine):
         counting = np.arange(len(K)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
         for left_out in sets:
             rows = np.setdiff1d(counting, left_out)
-            matrix: Any = SolverMatrix.of(K[np.ix_(rows, rows)], one_number=self._one_number)
+            matrix = CentredGram.for_solver(K[np.ix_(rows, rows)], one_number=self._one_number)
             weights = None if sample_weight is None else sample_weight[rows]
             for solutions, candidate in zip(found, candidates, strict=True):
                 # The matrix is our own: to check it again for each candidate costs much.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -21,8 +22,9 @@ from absentia.machines.large_scale.summed_optimum import (
     CodesOf,
     DesignOf,
     QuadraticPenalty,
+    curvature_of,
+    in_slices,
     minimise_sum,
-    sum_curvature,
 )
 from absentia.machines.losses import Loss
 from absentia.machines.validation import warn_of_other_order
@@ -44,7 +46,6 @@ from absentia.parameters import (
 from absentia.tables import (
     FloatArray,
     Learned,
-    MemoryRows,
     TableLike,
     WordsAs,
     open_known,
@@ -61,9 +62,8 @@ from absentia.tables.streams import MemoryStream, Stream
 class LargeScaleMachine(ShowsColumns):
     """Base class of the machines whose cost is linear in the rows.
 
-    A machine declares its parameters, and writes ``_loss`` (of the codes that it learned),
-    ``_penalty_weight``, and ``_learn_codes``, which returns the encoding of the targets and the
-    fitted attributes that describe it.
+    A machine declares its parameters, and writes ``_loss``, ``_penalty_weight``, ``_learn_codes``
+    and ``_known_codes``.
     """
 
     features: str | BaseEstimator = field(default="fourier", kw_only=False)
@@ -88,6 +88,15 @@ class LargeScaleMachine(ShowsColumns):
     # Squared error is solved in one pass; machines with other losses have these parameters.
     tol: ClassVar[float] = 1e-6
     max_iter: ClassVar[int] = 1
+
+    #: The loss of codes that were learned, ``alpha`` of the penalty ``alpha |b|^2 / 2``, the
+    #: encoding of targets with the fitted attributes that describe it, and the encoding learned
+    #: when a stream began.
+    _loss: ClassVar[Callable[[Any, CodesOf], Loss]]
+    _penalty_weight: ClassVar[Callable[[Any], float]]
+    _learn_codes: ClassVar[Callable[[Any, Stream, Any], tuple[Any, Learned]]]
+    _known_codes: ClassVar[Callable[[Any], CodesOf]]
+    _check_targets: ClassVar[Any]
 
     features_: BaseEstimator = field(init=False)
     _curvature: FloatStack | None = field(init=False)
@@ -134,7 +143,12 @@ class LargeScaleMachine(ShowsColumns):
             rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)
         if known is not None:
             rows = rows.checked(self)
-        chunks = self._chunks(rows, y, sample_weight)
+        if isinstance(rows, Stream):
+            chunks = rows
+        else:
+            y = self._check_targets(y, len(rows))
+            weights = row_weights(sample_weight, len(rows))
+            chunks = MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
         if known is None:
             features = self._fitted_features(chunks)
             codes_of, attributes = self._learn_codes(chunks, classes)
@@ -152,7 +166,8 @@ class LargeScaleMachine(ShowsColumns):
             chunks, design_of, codes_of, loss, penalty, tol=self.tol, max_iter=self.max_iter
         )
         if partial:
-            curvature = sum_curvature(chunks, design_of, codes_of, loss, B) + penalty.hessians
+            shared = design_of, codes_of, loss, B
+            curvature = chunks.map_sum(in_slices, curvature_of, *shared) + penalty.hessians
         learned = {
             "coef_": B[:-1].T.copy() if self.fit_intercept else B.T.copy(),
             "intercept_": B[-1].copy() if self.fit_intercept else np.zeros(B.shape[1]),
@@ -166,44 +181,10 @@ class LargeScaleMachine(ShowsColumns):
             self.__dict__.update(learned)  # in one step, as set_fitted does
         return self
 
-    # ------------------------------------------------------------------ hooks for machines
-
-    def _loss(self, codes_of: CodesOf) -> Loss:
-        """Return the loss that is summed over rows."""
-        raise TypeError(f"{type(self).__name__} does not define its loss.")
-
-    def _penalty_weight(self) -> float:
-        """Return ``alpha`` of the penalty ``alpha |b|^2 / 2``."""
-        raise TypeError(f"{type(self).__name__} does not define its penalty.")
-
-    def _learn_codes(self, chunks: Stream, classes: Any) -> tuple[Any, Learned]:
-        """Return the encoding of the targets, and the fitted attributes that describe it."""
-        raise TypeError(f"{type(self).__name__} does not define its targets.")
-
-    def _known_codes(self) -> CodesOf:
-        """Return the encoding of the targets that was learned when the stream began."""
-        raise TypeError(f"{type(self).__name__} does not define its targets.")
-
-    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
-        """Return targets in memory, checked."""
-        return y
-
-    # ------------------------------------------------------------------ the rest
-
     def _words(self) -> WordsAs:
         """Return the encoding of text columns: codes if density and features take categories."""
         known = isinstance(self.features, str) and self.features in ("fourier", "nystroem")
         return words_for(self.density) if known else "indicators"
-
-    def _chunks(
-        self, rows: MemoryRows | Stream, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Stream:
-        """Return the rows with their targets, in memory or elsewhere, as a stream."""
-        if isinstance(rows, Stream):
-            return rows
-        y = self._check_targets(y, len(rows))
-        weights = row_weights(sample_weight, len(rows))
-        return MemoryStream(rows, y, weights, n_jobs=self.n_jobs)
 
     def _fitted_features(self, chunks: Stream) -> BaseEstimator:
         """Return the feature map, fitted to the rows; None if the rows are features already."""

@@ -83,12 +83,6 @@ class QuadraticPenalty:
         hessians = np.broadcast_to(np.diag(weights), (n_scores, n_columns, n_columns))
         return cls(hessians, np.zeros((n_columns, n_scores)))
 
-    def value_and_gradient(self, B: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalty and its gradient, (n_columns, n_scores)."""
-        offsets = B - self.centres
-        gradient = np.einsum("sij,js->is", self.hessians, offsets)
-        return 0.5 * float((offsets * gradient).sum()), gradient
-
 
 def minimise_sum(
     chunks: Stream,
@@ -105,7 +99,7 @@ def minimise_sum(
     L-BFGS stops when no entry of the gradient, per unit of weight and in the metric of the normal
     equations, is larger than ``tol``, or after ``max_iter`` steps.
     """
-    gram, cross, total = chunks.map_sum(_in_slices, _normal_equations, design_of, codes_of)
+    gram, cross, total = chunks.map_sum(in_slices, _normal_equations, design_of, codes_of)
     if not total > 0:
         raise ValueError("There is nothing to learn from: no row has a positive weight.")
     pull = np.einsum("sij,js->is", penalty.hessians, penalty.centres)
@@ -113,7 +107,12 @@ def minimise_sum(
     # All scores share the Hessian of the penalty, except where it summarises earlier rows.
     same = all(np.array_equal(H, penalty.hessians[0]) for H in penalty.hessians[1:])
     hessians = penalty.hessians[:1] if same else penalty.hessians
-    roots = [cholesky(_lifted(bound * gram + H), lower=True) for H in hessians]
+    # Rounding may have taken that from the diagonal: features can depend on one another.
+    lifts = [np.finfo(float).eps * np.trace(bound * gram + H) * np.eye(len(H)) for H in hessians]
+    roots = [
+        cholesky(bound * gram + H + lift, lower=True)
+        for H, lift in zip(hessians, lifts, strict=True)
+    ]
     start = _backward(roots, _forward(roots, bound * cross + pull))
     if loss is squared_error:
         return start, 1
@@ -122,11 +121,13 @@ def minimise_sum(
     def objective(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
         B = unscale * _backward(roots, flat.reshape(start.shape))
         value, gradient = chunks.map_sum(
-            _in_slices, _loss_and_gradient, design_of, codes_of, loss, B
+            in_slices, _loss_and_gradient, design_of, codes_of, loss, B
         )
-        extra, pulled = penalty.value_and_gradient(B)
+        offsets = B - penalty.centres
+        pulled = np.einsum("sij,js->is", penalty.hessians, offsets)
+        value = float(value) + 0.5 * float((offsets * pulled).sum())
         inner = unscale * _forward(roots, gradient + pulled) / total
-        return np.array([float(value) + extra]) / total, inner.reshape(1, -1)
+        return np.array([value]) / total, inner.reshape(1, -1)
 
     begin = _by_score(lambda root, b: root.T @ b, roots, start)
     found = minimise(objective, begin.reshape(1, -1) / unscale, tol=tol, max_iter=max_iter)
@@ -144,15 +145,7 @@ def minimise_sum(
     return B, 1 + found.n_evaluations
 
 
-def sum_curvature(
-    chunks: Stream, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
-) -> FloatArray:
-    """Return the sum of the losses' Hessians at ``B``, (n_scores, n_columns, n_columns)."""
-    hessians: FloatArray = chunks.map_sum(_in_slices, _curvature, design_of, codes_of, loss, B)
-    return hessians
-
-
-def _in_slices(chunk: Chunk, function: Callable[..., Any], *shared: object) -> Any:
+def in_slices(chunk: Chunk, function: Callable[..., Any], *shared: object) -> Any:
     """Sum over slices of a chunk: a partition may be large, and its features larger."""
     return pairwise_sum(function(part, *shared) for part in chunk.slices(SLICE_ROWS))
 
@@ -177,21 +170,15 @@ def _loss_and_gradient(
     return float(values.sum()), Z.T @ slopes
 
 
-def _curvature(
+def curvature_of(
     chunk: Chunk, design_of: DesignOf, codes_of: CodesOf, loss: Loss, B: FloatArray
 ) -> FloatArray:
+    """Return the sum of the losses' Hessians at ``B``, (n_scores, n_columns, n_columns)."""
     Z = design_of(chunk.X)
     curvature = loss(Z @ B, codes_of(chunk.y))[2]
     if chunk.sample_weight is not None:
         curvature = curvature * chunk.sample_weight[:, None]
     return np.stack([(Z * column[:, None]).T @ Z for column in curvature.T])
-
-
-def _lifted(A: FloatArray) -> FloatArray:
-    """Add to the diagonal what rounding may have taken: features can depend on one another."""
-    lift = len(A) * np.finfo(float).eps * np.trace(A) / len(A)
-    lifted: FloatArray = A + lift * np.eye(len(A))
-    return lifted
 
 
 def _by_score(

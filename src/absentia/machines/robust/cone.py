@@ -29,7 +29,6 @@ _NEGLIGIBLE = 1e-12
 _ALMOST = 100
 _FALSE = 0.01
 
-
 #: Beyond these the product of four such numbers leaves the range of numbers.
 _SMALLEST, _LARGEST = 1e-200, 1e75
 
@@ -91,21 +90,15 @@ def solve_robust(
         counted.sum(),
         verbose=verbose,
     )
-    found = solve_interior(
+    c, bias, bound, n_iter, status = solve_interior(
         K_unit, roots, signs, penalties * unit, tol=tol, max_iter=max_iter, verbose=verbose
     )
-    coefficients = found.coefficients / unit
-    objective = robust_objective(K, variances, signs, penalties, tau, coefficients, found.bias)
-    gap = (objective - found.dual_objective / unit) / max(abs(objective), np.finfo(float).tiny)
-    return RobustSolution(
-        coefficients=coefficients,
-        bias=found.bias,
-        objective=objective,
-        relative_gap=gap,
-        n_iter=found.n_iter,
-        status=checked_status(found.status, gap, tol),
-        n_cones=int(counted.any(axis=1).sum()),
-    )
+    c = c / unit
+    objective = robust_objective(K, variances, signs, penalties, tau, c, bias)
+    gap = (objective - bound / unit) / max(abs(objective), np.finfo(float).tiny)
+    n_cones = int(counted.any(axis=1).sum())
+    status = checked_status(status, gap, tol)
+    return RobustSolution(c, bias, objective, gap, n_iter, status, n_cones)
 
 
 def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:

@@ -15,8 +15,6 @@ its head in the first column, its tail in the next ``n``, and in the last the ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -31,17 +29,6 @@ _REFINEMENTS = 5
 #: Less accurate than asked by up to this factor is :attr:`SolverStatus.ALMOST`, and so is this
 #: accuracy where rounding allows no better.
 _ALMOST, _BEST_OF_ROUNDING = 100, 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class InteriorPoint:
-    """The point at which the method stopped, and a lower bound of the minimum."""
-
-    coefficients: FloatArray
-    bias: float
-    dual_objective: float
-    n_iter: int
-    status: SolverStatus
 
 
 def _cones(heads: FloatArray, tails: FloatArray, slacks: FloatArray) -> FloatArray:
@@ -223,11 +210,12 @@ def solve_interior(
     tol: float,
     max_iter: int,
     verbose: bool = False,
-) -> InteriorPoint:
+) -> tuple[FloatArray, float, float, int, SolverStatus]:
     """Minimise ``1/2 c'Kc + penalties' xi`` with ``signs (Kc + b) >= 1 - xi + |roots_i * c|``.
 
     ``roots``, (n, n), is ``tau sqrt(V)``; a row of zeros is an ordinary inequality. ``tol`` is that
-    of both residuals and of the gap, relative.
+    of both residuals and of the gap, relative. Returned are ``c``, ``b``, a lower bound of the
+    minimum, the number of steps and the status.
     """
     program = _Program(K, roots, signs, penalties)
     n, q = program.n, np.concatenate([np.zeros(program.n + 1), penalties])
@@ -294,7 +282,7 @@ def solve_interior(
         allowed = max(allowed, _BEST_OF_ROUNDING)
     if not status.converged and worst <= allowed:
         status = SolverStatus.ALMOST
-    return InteriorPoint(x[:n], float(x[n]), dual, n_iter, status)
+    return x[:n], float(x[n]), dual, n_iter, status
 
 
 def lower_bound(lagrangian: float, slope: FloatArray, x: FloatArray, n: int) -> float:

@@ -20,17 +20,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.hidden_warnings import hidden_warnings
-from absentia.kernels.base import Kernel, with_params
+from absentia.kernels.base import Kernel
 from absentia.kernels.category import resolve_category_weight, scaled_for_categories
 from absentia.kernels.metric import Widths, resolve_gamma, warn_of_gross_values
 from absentia.kernels.named_kernels import (
@@ -53,7 +52,6 @@ from absentia.progress import progress_bar, report
 from absentia.tables import (
     FloatArray,
     IntArray,
-    Learned,
     TableLike,
     open_memory,
     set_fitted,
@@ -152,7 +150,11 @@ class GramSearch(KernelMachine):
         # Candidates with this warning lose anyway; the refit warns again.
         with hidden_warnings("The kernel has the same value", UserWarning):
             scores = self._search(plain, scorer, grid, believed, targets, weights, splits)
-        results = _formatted(candidates, scores)
+        # In the form of scikit-learn; a candidate without a score comes last.
+        names = ("test_scores", "fit_time", "score_time")
+        entries = [dict(zip(names, each, strict=True)) for each in scores.reshape(3, -1).T]
+        with hidden_warnings("One or more of the test scores", UserWarning):
+            results = GridSearchCV(plain, {})._format_results(candidates, len(splits), entries)
         best = int(results["rank_test_score"].argmin())
         found = {
             "cv_results_": results,
@@ -269,7 +271,9 @@ class GramSearch(KernelMachine):
 
         def score_width(w: int) -> None:
             start = time.perf_counter()
-            kernel = make_unmasked_kernel(*_with_width(plain, *widths[w]))
+            given = zip(of_kernel, widths[w], strict=True)
+            model = clone(plain).set_params(**{k: value for k, value in given if value is not None})
+            kernel = make_unmasked_kernel(model.kernel, model.gamma, model.category_weight)
             # In a product with the mask kernel a centre is not ignored.
             kernel = kernel if any(masks) else plain._settled(kernel)
             K = kernel.resolve(beliefs.prior)(beliefs, n_jobs=None if threads == 1 else 1)
@@ -355,43 +359,3 @@ def _name_in(name: str, kernel: object) -> str:
         f"{kernel!r} has no {name} to search. Use {name}s=None, and set the parameters inside the "
         f"kernel or search them with GridSearchCV (kernel__left__{name}, ...)."
     )
-
-
-def _with_width(
-    plain: KernelMachine, gamma: object, category_weight: object
-) -> tuple[Any, Any, Any]:
-    """Return kernel, gamma and weight of categories of the plain machine, with those given."""
-    given = {"gamma": gamma, "category_weight": category_weight}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(plain.kernel, Kernel):
-        return with_params(plain.kernel, **given), plain.gamma, plain.category_weight
-    widths = {"gamma": plain.gamma, "category_weight": plain.category_weight} | given
-    return plain.kernel, widths["gamma"], widths["category_weight"]
-
-
-def _formatted(candidates: list[Candidate], found: FloatArray) -> Learned:
-    """Return the results in the form of ``GridSearchCV.cv_results_``."""
-    results: Learned = {}
-    scores, fit_seconds, score_seconds = found
-    for name, times in (("fit_time", fit_seconds), ("score_time", score_seconds)):
-        results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
-    for name in candidates[0]:
-        values = [candidate[name] for candidate in candidates]
-        results[f"param_{name}"] = np.ma.MaskedArray(_as_column(values), mask=False)
-    results["params"] = candidates
-    for fold, column in enumerate(scores.T):
-        results[f"split{fold}_test_score"] = column
-    means = scores.mean(axis=1)
-    results["mean_test_score"], results["std_test_score"] = means, scores.std(axis=1)
-    worst = np.nanmin(means, initial=0.0) - 1  # candidates without a score come last
-    ranks = rankdata(-np.nan_to_num(means, nan=worst), method="min")
-    results["rank_test_score"] = ranks.astype(np.int32)
-    return results
-
-
-def _as_column(values: Sequence[Any]) -> np.ndarray:
-    if all(isinstance(value, int | float | np.number) for value in values):
-        return np.asarray(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotri
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -105,15 +105,24 @@ def leave_one_out_error(
     A row of larger weight is fitted more closely, and counts for more in the mean. The error is
     infinite if ``K + ridge I`` is not positive definite.
     """
+    counts = np.ones(len(K)) if sample_weight is None else sample_weight
+    G = _inverse(K, ridge / counts)
+    if G is None:
+        return np.inf
+    residuals = (G @ codes) / np.diagonal(G)[:, None]
+    return float(np.average((residuals**2).mean(axis=1), weights=counts))
+
+
+def _inverse(K: FloatArray, ridges: FloatArray) -> FloatArray | None:
+    """Return ``inv(K + diag(ridges))``, None if that is not positive definite."""
     A = K.copy(order="F")
-    A[np.diag_indices_from(A)] += ridge if sample_weight is None else ridge / sample_weight
+    A[np.diag_indices_from(A)] += ridges
     root, failed = dpotrf(A, lower=1, overwrite_a=1)
     if failed:
-        return np.inf
-    # With L L' = K + ridge I and R = inv(L): G = R'R, of which only the diagonal is needed.
-    R, _ = dtrtri(root, lower=1, overwrite_c=1)
-    residuals = (R.T @ (R @ codes)) / np.einsum("ij,ij->j", R, R)[:, None]
-    return float(np.average((residuals**2).mean(axis=1), weights=sample_weight))
+        return None
+    lower = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
+    inverse: FloatArray = lower + np.tril(lower, -1).T
+    return inverse
 
 
 def leave_one_out_gradient(
@@ -125,13 +134,9 @@ def leave_one_out_gradient(
     """
     n, n_codes = codes.shape
     counts = np.ones(n) if sample_weight is None else sample_weight
-    A = K.copy(order="F")
-    A[np.diag_indices_from(A)] += ridge / counts
-    root, failed = dpotrf(A, lower=1, overwrite_a=1)
-    if failed:
+    G = _inverse(K, ridge / counts)
+    if G is None:
         return np.inf, np.zeros_like(K), 0.0
-    lower = np.tril(dpotri(root, lower=1)[0])
-    G = lower + np.tril(lower, -1).T
     diagonal = np.diagonal(G)
     solved = G @ codes
     residuals = solved / diagonal[:, None]
