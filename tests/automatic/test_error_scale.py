@@ -132,7 +132,7 @@ def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
 def test_lines_without_a_slope_have_one_width_per_level(machine):
     X, _ = linear_rows(50)
     lines = np.tile([1.0, 0.0], (len(machine.errors_), 1))
-    levels = ErrorScale(np.zeros(0), lines, machine.errors_)
+    levels = ErrorScale(np.zeros(0), lines, machine.errors_, np.zeros(1))
     levels.validate()
     committee = machine.committee_
     half = levels.half_widths(Table(X), 0.9, committee)
@@ -144,7 +144,8 @@ def test_lines_without_a_slope_have_one_width_per_level(machine):
 
 def test_more_hidden_cells_never_make_an_interval_narrower():
     """Levels whose errors fall by chance: the widths are made monotone."""
-    scale = ErrorScale(np.zeros(2), np.array([[4.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0]] * 2))
+    lines = np.array([[4.0, 0.0], [1.0, 0.0]])
+    scale = ErrorScale(np.zeros(2), lines, np.array([[0.0, 1.0]] * 2), np.zeros(1))
     levels = SimpleNamespace(
         levels=np.array([0.0, 1.0]),
         norm=SimpleNamespace(excess=lambda mask: np.array([0.0, 0.5, 1.0])),

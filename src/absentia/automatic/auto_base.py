@@ -167,16 +167,13 @@ class AutoMachine(TakesMissing, ShowsColumns):
             found = assemble(rows, Settings(**given, seed=seed), groups)
         scores = self._scores(rows, found, codes)
         out_of_fold = np.full((n_samples, found.out_of_fold.shape[2]), np.nan)
-        out_of_fold[used] = self._decoded(found.out_of_fold[0], codes)
-        learned = codes | scores
+        learned = codes | scores | {"committee_": found.committee}
+        out_of_fold[used] = self._decoded(found.out_of_fold[0], rows.table, learned)[0]
         learned["out_of_fold_"] = (
             out_of_fold if isinstance(self, ClassifierMixin) else out_of_fold[:, 0]
         )
         remarks = tuple(remark or note for remark in found.table.remarks)
-        learned |= {
-            "committee_": found.committee,
-            "members_": replace(found.table, remarks=remarks),
-        }
+        learned["members_"] = replace(found.table, remarks=remarks)
         learned |= {"density_": found.committee.density, "encoder_": encoder}
         if encoder is not None:  # the columns are those of the frame, not of the numbers
             names = np.asarray(encoder.columns_, dtype=object)
@@ -206,7 +203,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         names = getattr(self, "feature_names_in_", None)
         labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
         return uncertainty_over_draws(
-            lambda rows, _: (self._answers(rows), None),
+            lambda rows, _: self._with_noise(rows),
             MissingValues.of(self.density_, labels, table.n_features, plan),
             table,
             self.committee_.points.matched(),
@@ -247,11 +244,18 @@ class AutoMachine(TakesMissing, ShowsColumns):
     def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self.committee_.answer(table)
 
-    def _decoded(self, answers: FloatArray, codes: Learned) -> FloatArray:
-        """Return predictions of members in the units of the target."""
-        return answers
+    def _decoded(
+        self, answers: FloatArray, rows: Table, codes: Learned
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return predictions of members in the units of the target, as :meth:`_with_noise` does."""
+        return answers, None
 
-    def _noise(self) -> float:
+    def _with_noise(self, table: FloatArray | Table) -> tuple[FloatArray, FloatArray | None]:
+        """Return predictions, and the variance of the target about each where that differs."""
+        return self._answers(table), None
+
+    def _noise(self) -> float | None:
+        """Return the variance of the target about all predictions, None where it differs."""
         return 0.0
 
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:

@@ -11,14 +11,16 @@ is zero for complete rows. The expected squared error at each level of hidden ce
 
     e^2 ~ a + b v,
 
-and quantiles of ``|e| / sqrt(a + b v)`` make intervals. The linear predictor only has to rank rows:
-``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all rows of a level have the
-same interval. A quadratic one was tried and made no difference.
+and quantiles of ``|e| / sqrt(a + b v)`` make intervals; those of ``e / sqrt(a + b v)``, at level
+zero, make the mean of a target that is learned as a logarithm. The linear predictor only has to
+rank rows: ``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all rows of a
+level have the same interval. A quadratic one was tried and made no difference.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -36,6 +38,8 @@ _RIDGE = 0.01
 #: Squared errors are cut at this quantile, so that one outlier makes no slope.
 _LARGEST = 0.99
 _STEPS = 10
+#: Levels of the quantiles of errors with their signs.
+_SIGNED = (np.arange(50) + 0.5) / 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +48,22 @@ class ErrorScale(Stored):
 
     ``slopes`` (n_columns,) are the predictor ``w`` on the columns of the density, ``lines``
     (n_levels, 2) ``a`` and ``b`` for a target with variance one, and ``quantiles`` (n_levels,
-    n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to 1.
+    n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to 1; ``signed`` has those
+    of ``e / sqrt(a + b v)`` at level zero, at the middles of equal steps.
     """
 
     slopes: FloatArray
     lines: FloatArray
     quantiles: FloatArray
+    signed: FloatArray
 
     def validate(self) -> None:
         """Raise ValueError unless all levels have a line and quantiles that are not negative."""
         self._require_array("slopes", np.float64, (None,))
         self._require_array("lines", np.float64, (None, 2))
         self._require_array("quantiles", np.float64, (len(self.lines), None))
-        for name in ("slopes", "lines", "quantiles"):
+        self._require_array("signed", np.float64, (None,))
+        for name in ("slopes", "lines", "quantiles", "signed"):
             self._require_finite(name)
         if (self.lines < 0).any() or (self.quantiles < 0).any():
             raise ValueError("ErrorScale: lines and quantiles must not be negative.")
@@ -90,23 +97,29 @@ class ErrorScale(Stored):
             _, variance = moments_of_projection(slopes[:, None], table[scored], density, points)
             line = fit_line(variance[:, 0], error[scored] ** 2)
             scale = np.sqrt(line[0] + line[1] * variance[:, 0])
-            ratio = np.abs(error[scored]) / np.where(scale > 0, scale, 1.0)
+            ratio = error[scored] / np.where(scale > 0, scale, 1.0)
             lines.append(line)
-            quantiles.append(np.quantile(ratio, grid))
-        return cls(slopes, np.stack(lines), np.stack(quantiles))
+            quantiles.append(np.quantile(np.abs(ratio), grid))
+            if len(lines) == 1:
+                signed = np.quantile(ratio, _SIGNED)
+        return cls(slopes, np.stack(lines), np.stack(quantiles), signed)
 
     def half_widths(self, table: Table, coverage: float, committee: Committee) -> FloatArray:
         """Return half the width of each row's interval, interpolated between the levels."""
+        grid = np.linspace(0.0, 1.0, self.quantiles.shape[1])
+        factors = np.array([np.interp(coverage, grid, level) for level in self.quantiles])
+        return self.sizes(table, committee, factors)
+
+    def sizes(self, table: Table, committee: Committee, factors: Any = 1.0) -> FloatArray:
+        """Return the expected size of each row's error, times a factor for each level."""
         variance, levels = np.zeros((len(table), 1)), committee.levels
         excess = committee.norm.excess(table.unknown)
         if self.lines[:, 1].any():
             _, variance = moments_of_projection(
                 self.slopes[:, None], table, committee.density, committee.points.matched()
             )
-        grid = np.linspace(0.0, 1.0, self.quantiles.shape[1])
-        factors = np.array([np.interp(coverage, grid, level) for level in self.quantiles])
         scales = np.sqrt(self.lines[:, :1] + self.lines[:, 1:] * variance[:, 0])
-        widths = factors[:, None] * scales
+        widths = np.reshape(factors, (-1, 1)) * scales
         # More hidden cells never make a prediction surer.
         widths = np.maximum.accumulate(widths, axis=0)
         if len(levels) == 1:

@@ -94,7 +94,7 @@ def uncertainty_over_draws(
     points: DrawPoints,
     model: BaseEstimator,
     *,
-    noise: FloatArray | float = 0.0,
+    noise: FloatArray | float | None = 0.0,
     by_column: bool = True,
     n_jobs: int | None = None,
     one_output: bool = False,
@@ -103,8 +103,9 @@ def uncertainty_over_draws(
 
     ``answer`` is the model for complete rows; the parts are entropies where ``model`` is a
     classifier, variances for others. ``noise``, of shape (n_outputs,), is the variance of the
-    target about the model, where known. ``by_column`` takes about as many predictions for each
-    missing value as the rest. With ``one_output`` numbers have no axis for outputs.
+    target about the model, where known; None if ``answer`` returns it. ``by_column`` takes about as
+    many predictions for each missing value as the rest. With ``one_output`` numbers have no axis
+    for outputs.
     """
     unit: Unit = "entropy" if is_classifier(model) else "variance"
 
@@ -119,6 +120,8 @@ def uncertainty_over_draws(
             left = expected if own is None else np.minimum(own, expected)
             return mean, expected - left, left, entropy(mean)[:, None] - expected
         own = np.zeros_like(mean) if own is None else own
+        if noise is None:
+            return mean, np.zeros_like(mean), own, values.var(axis=1)
         return mean, own, np.zeros_like(mean) + noise, values.var(axis=1)
 
     def average(rows: Table, origin: IntArray) -> FloatArray:

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from absentia.automatic import AutoRegressor
 from absentia.beliefs.prior import FARTHEST
 from absentia.decisions import measure_next
 from absentia.decisions.measurements import RankedColumn, rank_source_columns
@@ -140,8 +141,9 @@ class TableModel:
     def doubts(self, rows: FloatArray | Table) -> Doubts:
         """Return the uncertainty of each prediction.
 
-        The interval of a quantity comes from calibration rows or, without them, from the
-        cross-validated error of training and the spread due to missing values.
+        The interval of a quantity comes from calibration rows or, without them, from out-of-fold
+        errors or, without those, from the cross-validated error of training and the spread due to
+        missing values.
         """
         doubt = self._uncertainty(rows)
         if doubt.unit == "entropy":
@@ -151,6 +153,9 @@ class TableModel:
         share = np.divide(doubt.missing, variance, out=np.zeros_like(variance), where=variance > 0)
         if isinstance(self.machine, ConformalRegressor):
             return Doubts(spread, share, self.interval(rows, COVERAGE))
+        if isinstance(self.machine, AutoRegressor):
+            lower, upper = self.machine.predict_interval(rows, COVERAGE).T
+            return Doubts(spread, share, Interval(lower, upper, None))
         reach = norm.ppf((1 + COVERAGE) / 2) * spread
         middle = self.predict(rows)
         return Doubts(spread, share, Interval(middle - reach, middle + reach, None))

@@ -345,6 +345,8 @@ def _score(
     if hasattr(machine, "members_"):
         lines = ["Members, with weights by how much more a row misses than the rows of this file:"]
         lines += [f"  {line}" for line in str(machine.members_).splitlines()]
+        if getattr(machine, "log_target_", False):
+            lines += ["The target is positive and skewed: members learned its logarithm."]
         how = "each row predicted by members that had not seen it"
         return machine.score_, machine.score_error_, how, tuple(lines)
     chosen: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""Targets that are positive and skewed, learned as logarithms."""
+
+import numpy as np
+import pytest
+
+from absentia import AutoRegressor, load, save
+from absentia.automatic.log_targets import prefers_logarithm, smeared
+
+QUICK = {"members": ["linear"], "random_state": 0, "n_repeats": 1, "hidden": ()}
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.exp(X[:, 0] + 0.5 * X[:, 1] + 0.4 * rng.normal(size=n))
+    X[rng.random(X.shape) < 0.15] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AutoRegressor(**QUICK).fit(*rows(400))
+
+
+def test_the_scale_that_forecasts_better_is_chosen(model):
+    X, y = rows(400)
+    assert model.log_target_
+    assert not AutoRegressor(**QUICK, log_target=False).fit(X, y).log_target_
+    normal = 50 + np.nan_to_num(X[:, 0])
+    assert not prefers_logarithm(X, normal)
+    assert not prefers_logarithm(X, y - 1.0)
+    assert not prefers_logarithm(X, np.ones(len(y)))
+
+
+def test_intervals_are_positive_and_means_are_means(model):
+    new, truth = rows(4000, seed=1)
+    low, high = model.predict_interval(new).T
+    assert (low > 0).all()
+    assert abs(((low < truth) & (truth < high)).mean() - 0.9) < 0.03
+    predicted = model.predict(new)
+    assert predicted.mean() == pytest.approx(truth.mean(), rel=0.1)
+    linear = AutoRegressor(**QUICK, log_target=False).fit(*rows(400))
+    assert np.mean((predicted - truth) ** 2) < np.mean((linear.predict(new) - truth) ** 2)
+    explained = 1 - np.mean((predicted - truth) ** 2) / truth.var()
+    assert model.score_ == pytest.approx(explained, abs=0.1)
+
+
+def test_the_noise_of_a_row_grows_with_its_prediction(model):
+    doubt = model.predict_uncertainty([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]])
+    ratio = np.sqrt(doubt.noise[:2]) / doubt.prediction[:2]
+    assert ratio[0] == pytest.approx(ratio[1])
+    assert doubt.missing[:2].max() == 0
+    assert doubt.missing[2] > doubt.noise[0]
+    # An average over draws, and an answer to the row as it is with larger errors: about equal.
+    assert doubt.prediction[2] == pytest.approx(model.predict([[np.nan, 0.0, 0.0]])[0], rel=0.3)
+
+
+def test_a_saved_model_says_the_same(model, tmp_path):
+    X, _ = rows(30, seed=2)
+    save(model, tmp_path / "model.abs")
+    again = load(tmp_path / "model.abs")
+    np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_smearing_is_an_average_over_errors():
+    errors = np.array([-1.0, 0.0, 2.0])
+    mean, variance = smeared(np.array([[0.5], [1.0]]), errors, np.array([0.1, 0.3]))
+    values = np.exp([[0.4, 0.5, 0.7], [0.7, 1.0, 1.6]])
+    np.testing.assert_allclose(mean[:, 0], values.mean(axis=1))
+    np.testing.assert_allclose(variance[:, 0], values.var(axis=1))
+
+
+def test_a_logarithm_of_nothing_is_refused():
+    X, y = rows(60)
+    with pytest.raises(ValueError, match="log_target=True needs a positive target, found -"):
+        AutoRegressor(**QUICK, log_target=True).fit(X, y - 5)
