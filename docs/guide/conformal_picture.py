@@ -1,7 +1,8 @@
 """Draw coverage per missing pattern: conformal.png and conformal_weighted.png.
 
 The first has plain methods and those that hide calibration values, for values missing completely
-at random; the second has the weighted method under three mechanisms. Run ``python docs/guide/conformal_picture.py``; it needs the ``plot`` extra.
+at random; the second has the weighted method under three mechanisms. Run ``python
+docs/guide/conformal_picture.py``; it needs the ``plot`` extra.
 """
 
 from __future__ import annotations

@@ -208,8 +208,7 @@ def condition(
     a category is missing. Returns the beliefs and ``log p(x[O])`` of each row, zero for a row with
     nothing observed.
     """
-    _check_reach(prior, X, names)
-    patterns = _patterns_of(X, patterns)
+    patterns = _checked_patterns(prior, X, names, patterns)
     n, d = X.shape
     k = prior.n_components
     if patterns.masks.any():
@@ -244,9 +243,7 @@ def joint_log_densities(
     codes: IntArray | None = None,
 ) -> FloatArray:
     """Return ``log(weights[c]) + log p(x[O] | component c)``, shape (n_samples, n_components)."""
-    _check_reach(prior, X, names)
-    patterns = _patterns_of(X, patterns)
-    log_joint = _joint(prior, X, patterns, None)
+    log_joint = _joint(prior, X, _checked_patterns(prior, X, names, patterns), None)
     if codes is not None:
         log_joint += category_log_likelihoods(prior, codes)
     return log_joint
@@ -264,8 +261,11 @@ def log_normalised(log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
     return relative - log_sums[:, None], largest + log_sums
 
 
-def _patterns_of(X: FloatArray, patterns: Patterns | None) -> Patterns:
+def _checked_patterns(
+    prior: Prior, X: FloatArray, names: Sequence[str] | None, patterns: Patterns | None
+) -> Patterns:
     """Return the patterns of rows, found or given: compiled code looks rows up by them."""
+    _check_reach(prior, X, names)
     if patterns is None:
         return Patterns.of_mask(np.isnan(X))
     patterns.ensure_valid()

@@ -178,9 +178,16 @@ class Factored(NamedTuple):
 
 def propagated(R: FloatArray, lower: FloatArray, upper: FloatArray) -> Factored:
     """Replace limits (n, k, q) of Gaussians of mean zero and correlations ``R`` by factors."""
-    origins, slopes = _origins(R, lower, upper)
+    # Where each row is seen from, and inv(R) times it: zero where limits are near.
+    origins, slopes = np.zeros((2, *lower.shape))
+    if R.shape[-1] > 1:
+        far = ((lower > _FAR_LIMIT) | (upper < -_FAR_LIMIT)).any(axis=-1)
+        origins[far], slopes[far] = nearest_within(R[far], lower[far], upper[far])
     low, high = lower - origins, upper - origins
-    precisions, pushes = _exponential_factors(slopes)
+    # A density that falls by `slope` per unit is exponential, of mean 1 / slope and its square as
+    # variance: factors to begin with.
+    steep = np.abs(slopes) > 1.0
+    precisions, pushes = np.where(steep, slopes**2, 0.0), np.where(steep, 2 * slopes, 0.0)
     masses = np.zeros(lower.shape[:2])
     active = np.arange(len(R))
     for _ in range(_MOST_SWEEPS):
@@ -201,24 +208,6 @@ def propagated(R: FloatArray, lower: FloatArray, upper: FloatArray) -> Factored:
     masses = np.minimum(masses, truncated_moments(lower, upper)[0].min(axis=-1))
     means = origins + (R @ pulls[..., None])[..., 0]
     return Factored(masses, means, pulls + slopes, gains, precisions[..., :, None] * gains)
-
-
-def _origins(R: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return where each row is seen from, and ``inv(R)`` times it: zero where limits are near."""
-    origins, slopes = np.zeros((2, *lower.shape))
-    if R.shape[-1] > 1:
-        far = ((lower > _FAR_LIMIT) | (upper < -_FAR_LIMIT)).any(axis=-1)
-        origins[far], slopes[far] = nearest_within(R[far], lower[far], upper[far])
-    return origins, slopes
-
-
-def _exponential_factors(slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return factors to begin with: a density that falls by ``slope`` per unit is exponential.
-
-    Its mean is ``1 / slope`` and its variance the square of that; columns without slope have none.
-    """
-    steep = np.abs(slopes) > 1.0
-    return np.where(steep, slopes**2, 0.0), np.where(steep, 2 * slopes, 0.0)
 
 
 def _sweep(

@@ -194,7 +194,7 @@ def sensitivity(
         raise ValueError("deltas must be finite numbers in one dimension.")
     setting = _Setting.of(model, X, density, n_draws, random_state)
     chosen = setting.chosen(columns)
-    found = [[setting.predictions(delta * setting.unit(j)) for delta in shifts] for j in chosen]
+    found = [[setting.predictions(delta * setting.unit(j))[0] for delta in shifts] for j in chosen]
     shape = (len(chosen), len(shifts), *setting.predictions_shape)
     predictions = np.array(found).reshape(shape)
     names = tuple(setting.names[j] for j in chosen)
@@ -253,7 +253,7 @@ def tipping_point(
     if by is not None:
         _POSITIVE.check("by", by)
     chosen = setting.chosen(columns)
-    now, slopes = setting.gradient(by)
+    now, slopes = setting.predictions(np.zeros(setting.missing.shape), by, slopes=True)
     margin = setting.margin(now, now, by)
     grid = np.linspace(0.0, largest, int(n_steps) + 1)[1:]
     delta = np.full((len(now), len(chosen)), np.nan)
@@ -322,18 +322,6 @@ class _Setting:
         one[:, column] = 1.0
         return one
 
-    def predictions(self, shift: FloatArray) -> FloatArray:
-        """Return average predictions (n_samples, n_outputs) under shifts (n_samples, n_columns)."""
-        return self._over_draws(shift)[0]
-
-    def gradient(self, by: float | None) -> tuple[FloatArray, FloatArray]:
-        """Return the present predictions, and the direction in which the decision weakens most.
-
-        The derivative of ``E f`` by the shift of a column is ``cov(f, x_j) / s_j`` over the draws;
-        ``f`` is the prediction, or how far the most probable class is ahead of the second.
-        """
-        return self._over_draws(np.zeros(self.missing.shape), slopes=True, by=by)
-
     def margin(self, found: FloatArray, now: FloatArray, by: float | None) -> FloatArray:
         """Return how far predictions are from a change of the decision, negative beyond it."""
         if by is not None:
@@ -354,16 +342,22 @@ class _Setting:
         """Return the first length along a direction at which the margin is zero, NaN for none."""
         length, before, at = np.full(len(now), np.nan), margin, 0.0
         for step in grid:
-            after = self.margin(self.predictions(step * direction), now, by)
+            after = self.margin(self.predictions(step * direction)[0], now, by)
             crossed = np.isnan(length) & (after <= 0) & (before > 0)
             share = np.divide(before, before - after, out=np.zeros_like(before), where=crossed)
             length = np.where(crossed, at + share * (step - at), length)
             before, at = after, step
         return length
 
-    def _over_draws(
-        self, shift: FloatArray, slopes: bool = False, by: float | None = None
+    def predictions(
+        self, shift: FloatArray, by: float | None = None, *, slopes: bool = False
     ) -> tuple[FloatArray, FloatArray]:
+        """Return average predictions (n_samples, n_outputs) under shifts (n_samples, n_columns).
+
+        With ``slopes`` also the direction in which the decision weakens most: the derivative of
+        ``E f`` by the shift of a column is ``cov(f, x_j) / s_j`` over the draws, with ``f`` the
+        prediction, or how far the most probable class is ahead of the second.
+        """
         table, unknowns = self.rows.table, self.rows.unknowns
         n, d = table.shape
         m = self.points.normals.shape[0]

@@ -381,7 +381,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
 
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
-        return None if names is None else list(names[self.columns_])
+        return None if names is None else list(names[self._number_columns()])
 
 
 def open_table_or_stream(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.densities.base import Density, open_table_or_stream
-from absentia.densities.em.ascent import Ascent, Steps
+from absentia.densities.em.ascent import Ascent, Steps, n_parameters
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.training_rows import (
     Categories,
@@ -77,9 +77,9 @@ class EMDensity(Density):
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         """Return the fitted attributes of a class, the ascent of EM, and the shrinkage used."""
 
-    @abstractmethod
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""
+        return n_parameters(self.prior_, len(self._number_columns()))
 
     @shows_progress
     def fit(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.beliefs.conditioning import joint_log_densities, log_normalised
 from absentia.densities.em.ascent import (
     Ascent,
     Steps,
@@ -62,8 +62,7 @@ class FactorSearch:
     def fit(self, n_factors: int) -> tuple[LowRankPrior, Ascent]:
         """Fit one component, then as many as asked from its clusters."""
         sample = self.training.sampled()
-        rows = sample.Z, sample.weights
-        n_rows, k = len(rows[0]), self.settings.n_components
+        n_rows, k = len(sample.Z), self.settings.n_components
         require(
             k <= n_rows,
             f"A mixture needs at least one row per component, found n_components = {k} and "
@@ -71,8 +70,9 @@ class FactorSearch:
         )
         expectation = self.training.factor_expectation()
         total, steps = self.training.total_weight, self.settings._steps
-        whole = self._one_component(expectation, _correlations(*rows), n_factors, total, steps)
-        return whole if k == 1 else self._mixture(expectation, whole[0], *rows)
+        correlations = _correlations(sample.Z, sample.weights)
+        whole = self._one_component(expectation, correlations, n_factors, total, steps)
+        return whole if k == 1 else self._mixture(expectation, whole[0], sample)
 
     def best_number(self, max_factors: int) -> tuple[int, IntArray, FloatArray]:
         """Choose the number of factors by the likelihood of rows that were left out.
@@ -129,8 +129,7 @@ class FactorSearch:
         self,
         expectation: Callable[[LowRankPrior], FactorMoments],
         whole: LowRankPrior,
-        Z: FloatArray,
-        weights: FloatArray | None,
+        sample: TrainingRows,
     ) -> tuple[LowRankPrior, Ascent]:
         k, (_, d, q) = self.settings.n_components, whole.loadings.shape
         total = self.training.total_weight
@@ -139,23 +138,15 @@ class FactorSearch:
         volume = share_of_volume(k, d)
         pull = 0.0 if np.isinf(strength) else strength
         diagonal = volume * (pull + pooled * whole.noises[0]) + self.reg_covar * total / k
-        penalty = FactorPenalty(
-            strength + pooled,
-            diagonal,
-            np.sqrt(volume * pooled) * whole.loadings[0],
-            self.reg_covar * volume,
-        )
-        completed = np.where(np.isnan(Z), condition(whole, Z)[0].mean(), Z)
+        roots = np.sqrt(volume * pooled) * whole.loadings[0]
+        penalty = FactorPenalty(strength + pooled, diagonal, roots, self.reg_covar * volume)
+        completed, weights, _ = sample.completed(whole)
         labels, centres = cluster_rows(completed, weights, k, self.rng)
         counts = np.bincount(labels, weights, k) + 1.0
-        start = LowRankPrior.of(
-            counts / counts.sum(),
-            centres,
-            np.repeat(whole.loadings, k, axis=0) * np.sqrt(volume),
-            np.ones((k, d))
-            if np.isinf(strength)
-            else np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor),
-        )
+        loadings = np.repeat(whole.loadings, k, axis=0) * np.sqrt(volume)
+        noises = np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor)
+        noises = np.ones((k, d)) if np.isinf(strength) else noises
+        start = LowRankPrior.of(counts / counts.sum(), centres, loadings, noises)
         coordinates = FactorCoordinates(k, d, q, penalty.floor)
         steps = self.settings._steps
         prior, ascent = climb_or_refuse(expectation, penalty, coordinates, start, steps)

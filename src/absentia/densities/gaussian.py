@@ -135,10 +135,6 @@ class GaussianDensity(EMDensity):
         learned = {"prior_": prior, "mean_": prior.means[0], "covariance_": prior.covariances[0]}
         return learned, ascent, shrinkage
 
-    def _n_parameters(self) -> int:
-        d = self.prior_.n_features
-        return d + d * (d + 1) // 2
-
 
 def fit_gaussian(
     training: TrainingRows | StreamedRows,

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.mixture import MixtureDensity
-from absentia.densities.mixture_search import n_parameters
 from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories
 from absentia.missingness import Patterns
 from absentia.parameters import IntVector, Rule, declared, number_between
@@ -145,10 +144,3 @@ converged_, n_features_in_, feature_names_in_
     def _log_joint(self, X: TableLike) -> FloatArray:
         # Without numbers one that is always zero stands for them, see TrainingRows.
         return super()._log_joint(X) + (0.0 if len(self.number_columns_) else LOG_ROOT_2_PI)
-
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else list(names[self.number_columns_])
-
-    def _n_parameters(self) -> int:
-        return n_parameters(self.prior_, len(self.number_columns_))

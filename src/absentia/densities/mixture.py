@@ -14,7 +14,7 @@ from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EMDensity
-from absentia.densities.mixture_search import MixtureSearch, n_parameters
+from absentia.densities.mixture_search import MixtureSearch
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
     COUNT,
@@ -201,6 +201,3 @@ class MixtureDensity(EMDensity):
             A row with nothing observed has ``weights_``.
         """
         return np.exp(log_normalised(self._log_joint(X))[0])
-
-    def _n_parameters(self) -> int:
-        return n_parameters(self.prior_)

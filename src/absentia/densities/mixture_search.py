@@ -17,6 +17,7 @@ from absentia.densities.em.ascent import (
     Penalty,
     climb,
     heaviest_first,
+    n_parameters,
     search_number,
 )
 from absentia.densities.em.expectation import ExpectedMoments
@@ -254,13 +255,6 @@ class MixtureSearch:
             probabilities = tuple((own + marginal) / 2 for own, marginal in pairs)
         covariances = np.repeat(covariance[None], k, axis=0)
         return Prior(np.full(k, 1 / k), self.completed[rows], covariances, probabilities)
-
-
-def n_parameters(prior: Prior, n_numbers: int | None = None) -> int:
-    """Return the number of free parameters of a mixture; ``n_numbers=0`` for categories alone."""
-    k, d = prior.n_components, prior.n_features if n_numbers is None else n_numbers
-    free_categories = sum(prior.n_categories) - len(prior.n_categories)
-    return k - 1 + k * d + k * d * (d + 1) // 2 + k * free_categories
 
 
 def share_of_volume(k: int, d: int) -> float:

@@ -25,7 +25,6 @@ from absentia.predictions.conformal_base import (
     quantile_pair,
     reports_spread,
 )
-from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.wrapped_model import class_probabilities
 from absentia.tables import FloatArray, Learned, TableLike
 
@@ -142,11 +141,8 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
 
     conformity_score: str = "absolute"
 
-    def _fit(
-        self, table: HidingTable, y: np.ndarray, weights: FloatArray | None, groups: Any
-    ) -> Learned:
-        attributes = super()._fit(table, y, weights, groups)
-        model = attributes["estimator_"]
+    def _described(self, learned: Learned, y: np.ndarray) -> Learned:
+        model = learned["estimator_"]
         if self.conformity_score == "normalised" and not reports_spread(model):
             raise ValueError(
                 f"conformity_score='normalised' needs the spread of each prediction, and "
@@ -154,7 +150,7 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
                 "predict_uncertainty. Use GaussianProcessRegressor or MarginalRegressor, or "
                 "conformity_score='absolute'."
             )
-        return attributes
+        return {}
 
     def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction of each row; for quantiles, the middle of the two."""
@@ -288,12 +284,9 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
             )
         return labels
 
-    def _fit(
-        self, table: HidingTable, y: np.ndarray, weights: FloatArray | None, groups: Any
-    ) -> Learned:
-        attributes, classes = super()._fit(table, y, weights, groups), self._classes(y)
-        codes = np.searchsorted(classes, attributes["calibration_targets_"])
-        return attributes | {"calibration_targets_": codes, "classes_": classes}
+    def _described(self, learned: Learned, y: np.ndarray) -> Learned:
+        codes = np.searchsorted(self._classes(y), learned["calibration_targets_"])
+        return {"calibration_targets_": codes, "classes_": self._classes(y)}
 
     def _classes(self, y: np.ndarray) -> np.ndarray:
         frozen = isinstance(self.estimator, FrozenEstimator)

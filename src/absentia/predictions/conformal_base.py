@@ -121,8 +121,13 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         weights = row_weights(sample_weight, len(table))
         if groups is not None:
             check_consistent_length(targets, groups)
-        set_fitted(self, table, self._fit(table, targets, weights, groups))
+        learned = self._fit(table, targets, weights, groups)
+        set_fitted(self, table, learned | self._described(learned, targets))
         return self
+
+    def _described(self, learned: Learned, y: np.ndarray) -> Learned:
+        """Return further fitted attributes, after a check of the others."""
+        return {}
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")

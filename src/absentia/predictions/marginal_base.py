@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.beliefs.draws import DrawPoints
+from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.fit_density import (
     DensityEstimator,
     DensityLike,
@@ -162,7 +162,9 @@ class MarginalModel(TakesMissing, ShowsColumns):
             own_rows = row_format.rows(own, given, row)
             model = fit_weighted(clone(model), own_rows, targets[row], weights)
         wrapped = WrappedModel.of(model, self._method, row_format)
-        typical = _typical_row(rows.n_features, unknowns)[columns]
+        points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
+        draws = draw_rows(unknowns.believe(rows[:1]), points.first(1))
+        typical = unknowns.completed(rows[:1], draws)[0, 0, columns]
         prediction = wrapped.check(typical, given, len(unknowns.columns))
         learned = {
             "estimator_": model,
@@ -170,7 +172,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
             "patterns_": Patterns.of(rows).masks,
             "_wrapped": wrapped,
             "_columns": columns,
-            "_points": DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed),
+            "_points": points,
             "_noise": 0.0 if given is not None else wrapped.noise(typical),
         }
         set_fitted(self, rows, learned | self._describe_output(wrapped, prediction))
@@ -324,15 +326,3 @@ def tags_of(estimator: BaseEstimator) -> Tags | None:
 
 def _has_words(X: TableLike) -> bool:
     return is_frame(X) and has_columns_of_words(X)
-
-
-def _typical_row(n_features: int, unknowns: MissingValues) -> FloatArray:
-    """Return one complete row: the mean of what is believed when nothing is known."""
-    nothing = Table(np.full((1, n_features), np.nan), columns_checked=True)
-    beliefs = unknowns.believe(nothing)
-    likeliest = [
-        beliefs.probabilities(at).argmax(axis=1)[:, None] for at in range(len(unknowns.categories))
-    ]
-    draw = np.concatenate([beliefs.to_table_units(beliefs.mean()), *likeliest], axis=1)[:, None]
-    typical: FloatArray = unknowns.completed(nothing, draw)[0, 0]
-    return typical

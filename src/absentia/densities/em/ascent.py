@@ -334,3 +334,10 @@ def search_number(numbers: Iterable[int], score: Callable[[int], float]) -> tupl
         if len(scores) - 1 - int(np.argmax(scores)) == 2:
             break
     return int(np.argmax(scores)), np.array(scores)
+
+
+def n_parameters(prior: Prior, n_numbers: int) -> int:
+    """Return the number of free parameters of a mixture with so many numbers."""
+    k, d = prior.n_components, n_numbers
+    free_categories = sum(prior.n_categories) - len(prior.n_categories)
+    return k - 1 + k * d + k * d * (d + 1) // 2 + k * free_categories

@@ -256,14 +256,8 @@ class FactorCoordinates:
 
     def _split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         k, d, q = self.n_components, self.n_features, self.n_factors
-        edges = np.cumsum([k, k * d, k * d * q])
-        weights, means, loadings, above = np.split(vector, edges)
-        return (
-            weights.reshape(k, 1),
-            means.reshape(k, d),
-            loadings.reshape(k, d, q),
-            above.reshape(k, d),
-        )
+        weights, means, loadings, above = np.split(vector, np.cumsum([k, k * d, k * d * q]))
+        return weights[:, None], means.reshape(k, d), loadings.reshape(k, d, q), above.reshape(k, d)
 
 
 def factor_start(correlations: FloatArray, n_factors: int, floor: float) -> LowRankPrior:
