@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from absentia import GaussianDensity, MixtureDensity
 from absentia.beliefs.display import mixture_density
-from absentia.densities.mixed import MixedDensity
+from absentia.densities.mixture import MixedDensity
 
 HOSTILE = "$\\frac{$<b>x</b>"
 

@@ -5,9 +5,4 @@ from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.low_rank_prior import LowRankPrior
 from absentia.beliefs.prior import Prior
 
-__all__ = [
-    "Beliefs",
-    "CovarianceTable",
-    "LowRankPrior",
-    "Prior",
-]
+__all__ = ["Beliefs", "CovarianceTable", "LowRankPrior", "Prior"]

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from absentia.beliefs.construction import (
+    category_probabilities,
     check_parts,
     joined,
     mapped,
@@ -28,9 +29,8 @@ from absentia.beliefs.construction import (
 from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.display import draw_row, html_table
 from absentia.beliefs.draws import sampled
-from absentia.beliefs.limits import limited
-from absentia.beliefs.prior import Prior, row_probabilities
-from absentia.beliefs.tilting import tilted
+from absentia.beliefs.limits import limited, tilted
+from absentia.beliefs.prior import Prior
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, RowIndex
@@ -303,15 +303,7 @@ class Beliefs(Stored, MemoryRows):
         ndarray of shape (n_samples, n_categories)
             One for a category that was observed.
         """
-        n_columns = 0 if self.codes is None else self.codes.shape[1]
-        if isinstance(column, bool) or not isinstance(column, int | np.integer):
-            raise TypeError(
-                f"column must be a number, 0 for the first of the {n_columns} columns of "
-                f"categories, found {column!r}."
-            )
-        if self.codes is None or not 0 <= column < n_columns:
-            raise IndexError(f"category column {column} of beliefs that have {n_columns}")
-        return row_probabilities(self.prior, self.codes, self.weights(), column)
+        return category_probabilities(self, column)
 
     @property
     def missing_patterns(self) -> Patterns:
@@ -430,19 +422,14 @@ class Beliefs(Stored, MemoryRows):
         return part
 
     @property
-    def _tile(self) -> tuple[Beliefs, slice]:
-        whole: tuple[Beliefs, slice] = self.__dict__.get("_cut", (self, slice(0, len(self))))
-        return whole
-
-    @property
     def whole(self) -> Beliefs:
         """The beliefs that this is a :meth:`tile` of, or itself."""
-        return self._tile[0]
+        return self.__dict__["_cut"][0] if "_cut" in self.__dict__ else self
 
     @property
     def rows_of_whole(self) -> slice:
         """The positions of these rows in :attr:`whole`."""
-        return self._tile[1]
+        return self.__dict__["_cut"][1] if "_cut" in self.__dict__ else slice(0, len(self))
 
     def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
         """Return the beliefs about ``A x + b``.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.beliefs.covariances import CovarianceTable
-from absentia.beliefs.prior import Prior, check_codes
+from absentia.beliefs.prior import Prior, check_codes, row_probabilities
 from absentia.engine.threads import bounded_slices
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray, RowIndex
@@ -184,6 +184,19 @@ def row_covariances(beliefs: Beliefs) -> FloatArray:
         dense = beliefs.covariances.dense(beliefs.group_of_row[part])
         out[part] += np.einsum("ic,icjl->ijl", weights[part], dense)
     return out
+
+
+def category_probabilities(beliefs: Beliefs, column: int) -> FloatArray:
+    """Return the probability of each category of a column; see :meth:`Beliefs.probabilities`."""
+    n_columns = 0 if beliefs.codes is None else beliefs.codes.shape[1]
+    if isinstance(column, bool) or not isinstance(column, int | np.integer):
+        raise TypeError(
+            f"column must be a number, 0 for the first of the {n_columns} columns of categories, "
+            f"found {column!r}."
+        )
+    if beliefs.codes is None or not 0 <= column < n_columns:
+        raise IndexError(f"category column {column} of beliefs that have {n_columns}")
+    return row_probabilities(beliefs.prior, beliefs.codes, beliefs.weights(), column)
 
 
 def rescaled(beliefs: Beliefs, units: FloatArray, origin: FloatArray | float) -> Beliefs:

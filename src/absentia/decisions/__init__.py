@@ -4,12 +4,7 @@ from absentia.decisions.acquisition import measure_next
 from absentia.decisions.column_worth import column_worth, held_out_worth
 from absentia.decisions.measurements import Measurements
 from absentia.decisions.policy import AcquisitionPolicy, AcquisitionTrace
-from absentia.decisions.sensitivity import (
-    Sensitivity,
-    TippingPoints,
-    sensitivity,
-    tipping_point,
-)
+from absentia.decisions.sensitivity import Sensitivity, TippingPoints, sensitivity, tipping_point
 
 __all__ = [
     "AcquisitionPolicy",

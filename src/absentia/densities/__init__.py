@@ -3,8 +3,7 @@
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.imputation import DensityImputer, multiple_imputations
 from absentia.densities.low_rank import LowRankDensity
-from absentia.densities.mixed import MixedDensity
-from absentia.densities.mixture import MixtureDensity
+from absentia.densities.mixture import MixedDensity, MixtureDensity
 from absentia.densities.outliers import OutlierDetector
 from absentia.densities.suspicious_cells import SuspiciousCells, suspicious_cells
 

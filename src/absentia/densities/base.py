@@ -13,12 +13,8 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.beliefs.completion import completed, conditional_quantiles
-from absentia.beliefs.conditioning import (
-    condition,
-    joint_log_densities,
-    log_normalised,
-)
+from absentia.beliefs.column_trials import completed, conditional_quantiles
+from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses
 from absentia.beliefs.prior import likeliest_codes

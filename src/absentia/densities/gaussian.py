@@ -8,13 +8,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.beliefs import Prior
-from absentia.densities.em.ascent import (
-    Ascent,
-    MixtureCoordinates,
-    Penalty,
-    Steps,
-    climb_or_refuse,
-)
+from absentia.densities.em.ascent import Ascent, MixtureCoordinates, Penalty, Steps, climb_or_refuse
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EMDensity
 from absentia.densities.training_rows import TrainingRows

@@ -14,14 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, make_density
-from absentia.parameters import (
-    COUNT,
-    FLAG,
-    RandomState,
-    check_parameters,
-    declared,
-    words,
-)
+from absentia.parameters import COUNT, FLAG, RandomState, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of, table_as
 from absentia.tables.reading import is_frame
 from absentia.tables.rows import TakesMissing

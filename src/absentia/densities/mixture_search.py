@@ -68,10 +68,7 @@ class RowCategories:
 
 
 def cluster_rows(
-    completed: FloatArray,
-    weights: FloatArray | None,
-    n_components: int,
-    rng: np.random.RandomState,
+    completed: FloatArray, weights: FloatArray | None, n_components: int, rng: np.random.RandomState
 ) -> tuple[IntArray, FloatArray]:
     """Return the cluster of each row, and the centres: some rounds of k-means++ and Lloyd's."""
     shares = np.ones(len(completed)) if weights is None else weights

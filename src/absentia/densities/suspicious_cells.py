@@ -10,22 +10,13 @@ from scipy.special import log_ndtr, logsumexp
 from scipy.stats import false_discovery_control
 
 from absentia.beliefs import Beliefs
-from absentia.beliefs.column_trials import BeliefColumn, option_probabilities
-from absentia.beliefs.completion import marginals
+from absentia.beliefs.column_trials import BeliefColumn, marginals, option_probabilities
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, fit_density, make_density, words_for
 from absentia.densities.missing_values import MissingValues
 from absentia.engine.threads import bounded_slices
 from absentia.parameters import number_between
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Table,
-    TableLike,
-    open_memory,
-    plan_of,
-)
+from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, open_memory, plan_of
 from absentia.tables.reading import has_columns_of_words, is_frame
 
 if TYPE_CHECKING:

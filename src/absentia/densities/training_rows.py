@@ -16,9 +16,13 @@ from absentia.beliefs import LowRankPrior, Prior
 from absentia.beliefs.conditioning import condition
 from absentia.beliefs.limits import raise_too_far
 from absentia.beliefs.prior import FARTHEST
-from absentia.densities.em.expectation import Expectation, ExpectedMoments
+from absentia.densities.em.expectation import (
+    Expectation,
+    ExpectedMoments,
+    LimitedExpectation,
+    narrow_intervals_filled,
+)
 from absentia.densities.em.factor_steps import FactorExpectation, FactorMoments
-from absentia.densities.em.limited_rows import LimitedExpectation, narrow_intervals_filled
 from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sums
 from absentia.missingness import Patterns
 from absentia.parameters import require

@@ -242,11 +242,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
 
 
 def _fitted(
-    templates: Fitted,
-    table: HidingTable,
-    y: np.ndarray,
-    rows: IntArray,
-    weights: FloatArray | None,
+    templates: Fitted, table: HidingTable, y: np.ndarray, rows: IntArray, weights: FloatArray | None
 ) -> Fitted:
     if is_classifier(templates[0]) and len(np.unique(y[rows])) < 2 <= len(np.unique(y)):
         raise ValueError(

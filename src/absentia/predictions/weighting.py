@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.gaussian import GaussianDensity
 from absentia.densities.imputation import density_to_impute
-from absentia.densities.mixed import MixedDensity
+from absentia.densities.mixture import MixedDensity
 from absentia.engine.threads import computed_once
 from absentia.missingness import Patterns
 from absentia.predictions.hiding_table import HidingTable

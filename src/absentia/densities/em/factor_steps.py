@@ -15,12 +15,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from absentia.beliefs import LowRankPrior
-from absentia.beliefs.low_rank_prior import (
-    FactorKnowledge,
-    FactorRows,
-    packed_products,
-    unpacked,
-)
+from absentia.beliefs.low_rank_prior import FactorKnowledge, FactorRows, packed_products, unpacked
 from absentia.densities.em.ascent import RELATIVE
 from absentia.densities.em.expectation import RowSums, responsibilities
 from absentia.engine.threads import bounded_slices

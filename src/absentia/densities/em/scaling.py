@@ -57,10 +57,7 @@ class Scaling:
 
     @classmethod
     def _of_values(
-        cls,
-        X: FloatArray,
-        weights: FloatArray | None,
-        limits: tuple[FloatArray, FloatArray] | None,
+        cls, X: FloatArray, weights: FloatArray | None, limits: tuple[FloatArray, FloatArray] | None
     ) -> Scaling:
         observed = ~np.isnan(X)
         unseen = np.logical_not(observed.any(axis=0))
