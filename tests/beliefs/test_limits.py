@@ -176,7 +176,7 @@ def test_limits_written_in_a_frame_are_used():
     text = pd.Series([f"{value:.2f}" if value > 0.5 else "<0.5" for value in lead])
     frame = pd.DataFrame({"lead": text, "noise": rng.normal(size=200)})
     machine = SVC().fit(frame, y)
-    assert "used as limits" in repr(machine.columns_)
+    assert "are limits" in repr(machine.columns_)
     density = GaussianDensity().fit(frame)
     plan = density.plan_
     low = density.condition(frame).mean()[:, 0] * plan.scales[0] + plan.centres[0]

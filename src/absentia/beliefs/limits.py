@@ -2,9 +2,9 @@
 
 Values within limits are truncated Gaussians, replaced by Gaussians of the same moments. If a value
 is more likely to be missing the larger it is, the missing values of a row have the density of the
-belief times ``exp(g'x)``, up to a factor: ``N(m, C)`` becomes ``N(m + C g, C)``; a mixture keeps its
-covariances, and the weight of component ``c`` changes by ``exp(g'm_c + g'C_c g / 2)``. A category
-that is more likely to be missing has its odds multiplied.
+belief times ``exp(g'x)``, up to a factor: ``N(m, C)`` becomes ``N(m + C g, C)``, and the weight of
+component ``c`` of a mixture changes by ``exp(g'm_c + g'C_c g / 2)``. A category that is more likely
+to be missing has its odds multiplied.
 """
 
 from __future__ import annotations
