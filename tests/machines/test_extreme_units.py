@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from absentia import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from absentia.machines.gram_matrices import most_iterations
@@ -148,6 +152,21 @@ def test_a_solver_that_does_not_converge_ends_with_a_sentence(machine, monkeypat
         fitted = machine.fit(X, y)
     assert fitted.fit_status_ == 1
     assert np.isfinite(answers(fitted, X)).all()
+
+
+def test_columns_in_far_units_that_take_many_steps_get_a_hint(monkeypatch):
+    """Unscaled columns and a gross value: millions of steps with a linear kernel."""
+    monkeypatch.setattr("absentia.machines.support_vectors._MANY_STEPS", 20_000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * [1.0, 10.0, 300.0]
+    y = X[:, 0] + 0.2 * rng.normal(size=40) > 0
+    X[3, 0] = 1e4
+    with pytest.warns(ConvergenceWarning, match=r"SVC took [\d,]+ steps.*Standardise the columns"):
+        fitted = SVC(kernel="linear").fit(X, y)
+    assert fitted.fit_status_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        make_pipeline(StandardScaler(), SVC(kernel="linear")).fit(X, y)
 
 
 def test_the_bound_grows_with_the_rows_and_a_given_one_counts():
