@@ -232,12 +232,15 @@ class MemberTable(Stored):
         columns = self.to_dict()
         names, remarks = columns.pop("member"), columns.pop("remark")
         first = max(map(len, ["member", *names]))
-        lines = ["  ".join(["member".ljust(first), *(head.rjust(5) for head in columns)])]
+        # Without the name of the measure, so that the table fits a terminal of 100 columns.
+        heads = [(head.partition(", ")[2] or head).removesuffix(" hidden") for head in columns]
+        lines = ["  ".join(["member".ljust(first), *(head.rjust(5) for head in heads)])]
         for i in np.argsort(-self.weights.sum(axis=1), kind="stable"):
             cells = [
                 ("-" if np.isnan(values[i]) else f"{values[i]:.3f}").rjust(max(5, len(head)))
-                for head, values in columns.items()
+                for head, values in zip(heads, columns.values(), strict=True)
             ]
+            cells = [] if remarks[i] and np.isnan(self.scores[i]) else cells  # left out
             lines.append("  ".join([names[i].ljust(first), *cells, remarks[i]]).rstrip())
         return "\n".join(lines)
 

@@ -343,7 +343,7 @@ def _score(
     """Return the score, its standard error, how it was measured, and what was chosen."""
     machine = searched.machine
     if hasattr(machine, "members_"):
-        lines = ["Members, with weights by how much more a row misses than the rows of this file:"]
+        lines = ["Members, with weights and losses as is and with a share of the values hidden:"]
         lines += [f"  {line}" for line in str(machine.members_).splitlines()]
         if getattr(machine, "log_target_", False):
             lines += ["The target is positive and skewed: members learned its logarithm."]
