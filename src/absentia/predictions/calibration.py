@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from absentia.missingness import Patterns
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.weighting import Weighting
+from absentia.predictions.wrapped_model import explained_words
 from absentia.tables import BoolArray, FloatArray, IntArray
 from absentia.tables.stored import Stored
 
@@ -168,7 +169,8 @@ class Calibration(Stored):
             mine = np.flatnonzero(models == model)
             for start in range(0, len(mine), _BATCH):
                 batch = mine[start : start + _BATCH]
-                parts.append(answer(self.models[model], table.take(rows[batch], hidden[batch])))
+                with explained_words():
+                    parts.append(answer(self.models[model], table.take(rows[batch], hidden[batch])))
                 order.append(batch)
         answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
         return answers

@@ -25,7 +25,7 @@ from absentia.predictions.conformal_base import (
     quantile_pair,
     reports_spread,
 )
-from absentia.predictions.wrapped_model import class_probabilities
+from absentia.predictions.wrapped_model import class_probabilities, explained_words
 from absentia.tables import FloatArray, Learned, TableLike
 
 #: Probabilities of equal rows differ by rounding with the batch that they are computed in. Scores
@@ -155,10 +155,11 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
     def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction of each row; for quantiles, the middle of the two."""
         check_is_fitted(self)
-        if isinstance(self.estimator_, tuple):
-            bands = BANDS["quantile"](self.estimator_, X)
-            return bands[:, :2].mean(axis=1)
-        prediction: FloatArray = self.estimator_.predict(X)
+        with explained_words():
+            if isinstance(self.estimator_, tuple):
+                bands = BANDS["quantile"](self.estimator_, X)
+                return bands[:, :2].mean(axis=1)
+            prediction: FloatArray = self.estimator_.predict(X)
         return prediction
 
     def predict_interval(self, X: TableLike, coverage: float | None = None) -> PredictionIntervals:
@@ -298,7 +299,8 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the class that the estimator predicts for each row."""
         check_is_fitted(self)
-        labels: np.ndarray = self.estimator_.predict(X)
+        with explained_words():
+            labels: np.ndarray = self.estimator_.predict(X)
         return labels
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))

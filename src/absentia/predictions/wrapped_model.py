@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -23,6 +26,10 @@ from absentia.tables.stored import Stored
 
 #: Number of draws of an incomplete row that an estimator is trained on.
 TRAINING_DRAWS = 8
+#: Messages of models that were given words.
+_WORDS_FOR_NUMBERS = re.compile(
+    r"could not convert string to float: (?:np\.str_\()?('[^']*')|[Cc]annot cast (?:str|object)"
+)
 #: Attributes with the training rows of scikit-learn's neighbours, kernel ridge and processes.
 _TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
 
@@ -170,14 +177,32 @@ def fit_weighted(
 ) -> BaseEstimator:
     """Fit a model with weights; a pipeline passes them to its last step."""
     if weights is None:
-        return model.fit(rows, y)
+        with explained_words():
+            return model.fit(rows, y)
     name = weight_parameter(model)
     if name is None:
         raise ValueError(
             f"sample_weight was given, but {type(model).__name__}.fit takes none. Leave it out, or "
             "choose an estimator with weights."
         )
-    return model.fit(rows, y, **{name: weights})
+    with explained_words():
+        return model.fit(rows, y, **{name: weights})
+
+
+@contextmanager
+def explained_words() -> Iterator[None]:
+    """Say what to do where a model that takes numbers only was given words."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        found = _WORDS_FOR_NUMBERS.match(str(error))
+        if found is None:
+            raise
+        example = "" if found[1] is None else f" such as {found[1]}"
+        raise ValueError(
+            f"The estimator takes numbers only, and these rows hold words{example}. Put "
+            "absentia.TableEncoder before it: make_pipeline(TableEncoder(), estimator)."
+        ) from error
 
 
 def weight_parameter(model: BaseEstimator) -> str | None:
