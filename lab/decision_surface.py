@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from absentia.pictures import COLOURS, INK, pyplot, tidy
-from absentia.predictions.answers import find_density
-from absentia.predictions.row_formats import RowFormat
+from absentia.predictions.marginal import find_density
+from absentia.predictions.wrapped_model import RowFormat
 from absentia.reports.safe_text import as_plot_labels
 from absentia.tables import FloatArray, TableLike, as_table, column_names
 

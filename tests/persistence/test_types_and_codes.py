@@ -8,7 +8,7 @@ import pytest
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
-from absentia.predictions.row_formats import RowFormat
+from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables.stored import StoredType
 
 
@@ -74,7 +74,7 @@ def test_columns_that_nothing_fills_are_missing():
     X = np.random.default_rng(0).normal(size=(40, 2))
     density = MixedDensity(1, random_state=0).fit(X)
     density.columns_ = np.arange(5)
-    assert np.isnan(density._side_by_side(X, np.empty((40, 0), dtype=np.intp))[:, 2:]).all()
+    assert np.isnan(density._in_order(X, np.empty((40, 0), dtype=np.intp))[:, 2:]).all()
 
 
 def test_beliefs_have_the_components_of_their_prior_or_one():

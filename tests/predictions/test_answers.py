@@ -27,7 +27,7 @@ from absentia import (
     MarginalRegressor,
     predict_uncertainty,
 )
-from absentia.predictions.answers import find_density
+from absentia.predictions.marginal import find_density
 from predictions.contract import example
 
 

@@ -21,7 +21,7 @@ from absentia import (
     measure_next,
     save,
 )
-from absentia.predictions.row_formats import PlannedFormat
+from absentia.predictions.wrapped_model import PlannedFormat
 from absentia.tables.column_plan import ColumnPlan
 from predictions.patients import KINDS, patients, pipeline
 

@@ -19,7 +19,7 @@ from absentia.decisions.measurements import Costs, per_cost, read_costs
 from absentia.decisions.trial_model import absent_cells, cells_of
 from absentia.machines.averaging import require_probabilities
 from absentia.parameters import RandomState, count_from, require
-from absentia.predictions.row_formats import take_rows
+from absentia.predictions.wrapped_model import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 from absentia.tables.frames import without_cells
 from absentia.tables.reading import is_frame

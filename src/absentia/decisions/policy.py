@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from absentia.decisions.acquisition import Lookahead, LossName, measure_next
 from absentia.decisions.measurements import Costs, read_costs
 from absentia.decisions.trial_model import Loss, TrialModel, absent_cells, cells_of, read_rows
-from absentia.predictions.row_formats import take_rows
+from absentia.predictions.wrapped_model import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, table_as
 from absentia.tables.frames import with_cells
 from absentia.tables.reading import as_frame, is_frame

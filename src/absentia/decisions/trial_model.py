@@ -18,9 +18,9 @@ from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import require_probabilities
 from absentia.machines.uncertainty import entropy
 from absentia.parameters import shown
-from absentia.predictions.answers import find_density, layers
 from absentia.predictions.conformal_base import BANDS, reports_spread
-from absentia.predictions.row_formats import PlannedFormat, RowFormat
+from absentia.predictions.marginal import find_density, layers
+from absentia.predictions.wrapped_model import PlannedFormat, RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder

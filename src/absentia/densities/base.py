@@ -14,11 +14,15 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.column_trials import completed, conditional_quantiles
-from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
+from absentia.beliefs.conditioning import (
+    condition,
+    joint_log_densities,
+    log_normalised,
+    log_row_pvalues,
+)
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses
 from absentia.beliefs.prior import likeliest_codes
-from absentia.beliefs.row_pvalues import log_row_pvalues
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (

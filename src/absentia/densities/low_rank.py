@@ -1,19 +1,37 @@
-"""Factor analysis for an incomplete table: a density for many columns and few rows."""
+"""Factor analysis for an incomplete table, and the choice of the number of factors."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from absentia.beliefs import LowRankPrior
-from absentia.densities.em.ascent import Ascent
+from absentia.beliefs.conditioning import joint_log_densities, log_normalised
+from absentia.densities.em.ascent import (
+    Ascent,
+    Steps,
+    climb_or_refuse,
+    heaviest_first,
+    search_number,
+)
+from absentia.densities.em.factor_steps import (
+    FactorCoordinates,
+    FactorExpectation,
+    FactorMoments,
+    FactorPenalty,
+    factor_start,
+)
+from absentia.densities.em.scaling import pair_sums
 from absentia.densities.em.streamed_rows import StreamedRows
 from absentia.densities.em_density import EMDensity
-from absentia.densities.factor_search import FactorSearch
+from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.densities.mixture_search import cluster_rows, share_of_volume
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
     COUNT,
@@ -25,9 +43,10 @@ from absentia.parameters import (
     Rule,
     declared,
     number_between,
+    require,
     words,
 )
-from absentia.tables import Learned, Table, TableLike
+from absentia.tables import BoolArray, FloatArray, IntArray, Learned, Table, TableLike
 from absentia.tables.streams import Stream
 
 
@@ -184,3 +203,177 @@ class LowRankDensity(EMDensity):
         k, d, q = prior.loadings.shape
         rotations = min(q, d) * (min(q, d) - 1) // 2
         return k - 1 + k * (2 * d + d * min(q, d) - rotations)
+
+
+_FOLDS = 3
+# Values of a table from which on one fold alone says which number of factors is best.
+_ENOUGH_VALUES = 2**18
+# The share of rows left out that are too unlikely to count.
+_TRIMMED = 0.1
+# Steps and tolerance while numbers of factors are compared, which are far apart.
+_TRIAL_STEPS, _TRIAL_TOLERANCE = 25, 1e-3
+
+
+class FactorSearch:
+    """Training rows, prepared once for all numbers of factors."""
+
+    def __init__(self, training: TrainingRows | StreamedRows, settings: LowRankDensity):
+        self.training = training
+        self.settings = settings
+        self.reg_covar = float(settings.reg_covar)
+        self.rng = check_random_state(settings.random_state)
+        self.shrinkage = (
+            training.automatic_shrinkage()
+            if settings.shrinkage == "auto"
+            else float(settings.shrinkage)
+        )
+
+    def fit(self, n_factors: int) -> tuple[LowRankPrior, Ascent]:
+        """Fit one component, then as many as asked from its clusters."""
+        sample = self.training.sampled()
+        n_rows, k = len(sample.Z), self.settings.n_components
+        require(
+            k <= n_rows,
+            f"A mixture needs at least one row per component, found n_components = {k} and "
+            f"n_samples = {n_rows} (rows in which anything was observed).",
+        )
+        expectation = self.training.factor_expectation()
+        total, steps = self.training.total_weight, self.settings._steps
+        correlations = _correlations(sample.Z, sample.weights)
+        whole = self._one_component(expectation, correlations, n_factors, total, steps)
+        return whole if k == 1 else self._mixture(expectation, whole[0], sample)
+
+    def best_number(self, max_factors: int) -> tuple[int, IntArray, FloatArray]:
+        """Choose the number of factors by the likelihood of rows that were left out.
+
+        The tenth of the rows that is least likely does not count. Returns the number, those that
+        were tried, and the mean log-likelihood per row of each.
+        """
+        sample = self.training.sampled()
+        Z, weights = sample.Z, sample.weights
+        folds = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
+        most = max(1, min(max_factors, Z.shape[1] - 1, len(Z) - 1))
+        used = range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)
+        parts = [
+            _Fold.of(Z, weights, folds == fold)
+            for fold in used
+            if 0 < np.count_nonzero(folds == fold) < len(Z)
+        ]
+        numbers = np.array(_numbers_up_to(most))
+        best, scores = search_number(
+            numbers, lambda q: sum(self._left_out(part, q) for part in parts)
+        )
+        held = sum(part.held_weight for part in parts)
+        return int(numbers[best]), numbers[: len(scores)], scores / max(held, 1.0)
+
+    def _left_out(self, fold: _Fold, n_factors: int) -> float:
+        max_iter, tol, accelerate = self.settings._steps
+        steps = Steps(min(_TRIAL_STEPS, max_iter), max(_TRIAL_TOLERANCE, tol), accelerate)
+        prior, _ = self._one_component(
+            fold.expectation, fold.correlations, n_factors, fold.total_weight, steps
+        )
+        scored = log_normalised(joint_log_densities(prior, fold.held_out))[1]
+        return _trimmed_sum(scored, fold.weights)
+
+    def _one_component(
+        self,
+        expectation: Callable[[LowRankPrior], FactorMoments],
+        correlations: FloatArray,
+        n_factors: int,
+        total: float,
+        steps: Steps,
+    ) -> tuple[LowRankPrior, Ascent]:
+        d = len(correlations)
+        strength = shrinkage_in_rows(self.shrinkage, total)
+        pull = 0.0 if np.isinf(strength) else strength
+        diagonal = np.full(d, pull + self.reg_covar * total)
+        penalty = FactorPenalty(strength, diagonal, np.zeros((d, 0)), self.reg_covar)
+        if np.isinf(strength):  # nothing but independent columns, from the first step on
+            correlations = np.zeros((d, d))
+        start = factor_start(correlations, n_factors, self.reg_covar)
+        coordinates = FactorCoordinates(1, d, start.n_factors, penalty.floor)
+        return climb_or_refuse(expectation, penalty, coordinates, start, steps)
+
+    def _mixture(
+        self,
+        expectation: Callable[[LowRankPrior], FactorMoments],
+        whole: LowRankPrior,
+        sample: TrainingRows,
+    ) -> tuple[LowRankPrior, Ascent]:
+        k, (_, d, q) = self.settings.n_components, whole.loadings.shape
+        total = self.training.total_weight
+        strength = shrinkage_in_rows(self.shrinkage, total) / k
+        pooled = q + 2.0 if self.settings.pooling == "auto" else float(self.settings.pooling)
+        volume = share_of_volume(k, d)
+        pull = 0.0 if np.isinf(strength) else strength
+        diagonal = volume * (pull + pooled * whole.noises[0]) + self.reg_covar * total / k
+        roots = np.sqrt(volume * pooled) * whole.loadings[0]
+        penalty = FactorPenalty(strength + pooled, diagonal, roots, self.reg_covar * volume)
+        completed, weights, _ = sample.completed(whole)
+        labels, centres = cluster_rows(completed, weights, k, self.rng)
+        counts = np.bincount(labels, weights, k) + 1.0
+        loadings = np.repeat(whole.loadings, k, axis=0) * np.sqrt(volume)
+        noises = np.maximum(np.repeat(whole.noises, k, axis=0) * volume, penalty.floor)
+        noises = np.ones((k, d)) if np.isinf(strength) else noises
+        start = LowRankPrior.of(counts / counts.sum(), centres, loadings, noises)
+        coordinates = FactorCoordinates(k, d, q, penalty.floor)
+        steps = self.settings._steps
+        prior, ascent = climb_or_refuse(expectation, penalty, coordinates, start, steps)
+        return heaviest_first(prior), ascent
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """Rows to learn from, arranged for EM, and rows to be judged by."""
+
+    expectation: FactorExpectation
+    correlations: FloatArray
+    total_weight: float
+    held_out: FloatArray
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, Z: FloatArray, weights: FloatArray | None, out: BoolArray) -> _Fold:
+        own = None if weights is None else weights[~out]
+        total = float(np.count_nonzero(~out) if own is None else own.sum())
+        # A column that no row to learn from has says nothing about the number of factors.
+        known = (~np.isnan(Z[~out])).any(axis=0)
+        learned = np.ascontiguousarray(Z[~out][:, known])
+        return cls(
+            FactorExpectation(learned, own),
+            _correlations(learned, own),
+            total,
+            np.ascontiguousarray(Z[out][:, known]),
+            None if weights is None else weights[out],
+        )
+
+    @property
+    def held_weight(self) -> float:
+        return float(len(self.held_out) if self.weights is None else self.weights.sum())
+
+
+def _trimmed_sum(scores: FloatArray, weights: FloatArray | None) -> float:
+    """Return the sum of all scores but the lowest tenth.
+
+    A column that hardly varies in some folds and does in others makes rows that no number of
+    factors expects; their log-likelihoods of minus millions would make the choice alone.
+    """
+    order = np.argsort(scores)
+    shares = np.ones(len(scores)) if weights is None else weights[order]
+    kept = np.cumsum(shares) > _TRIMMED * shares.sum()
+    return float(scores[order][kept] @ shares[kept])
+
+
+def _correlations(Z: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the mean products of pairs of columns over the rows that have both."""
+    counts, _, _, products = pair_sums(Z, weights)
+    correlations: FloatArray = products / np.where(counts > 0, counts, 1.0)
+    return correlations
+
+
+def _numbers_up_to(most: int) -> list[int]:
+    """Return 1, 2, 3, 4, 6, 8, 11, 16, 23, ... up to ``most``: steps of about 1.4."""
+    numbers = [1, 2, 3, 4]
+    while numbers[-1] < most:
+        numbers.append(round(4 * 2 ** ((len(numbers) - 3) / 2)))
+    return [q for q in numbers if q <= most]

@@ -307,7 +307,7 @@ converged_, n_features_in_, feature_names_in_
     def _in_order(self, numbers: FloatArray, codes: IntArray | None) -> FloatArray:
         if codes is None:
             return numbers
-        out = np.empty((*numbers.shape[:-1], len(self.columns_)))
+        out = np.full((*numbers.shape[:-1], len(self.columns_)), np.nan)
         places = np.searchsorted(self.columns_, self.number_columns_)
         out[..., places] = numbers[..., : len(places)]
         for at, place in enumerate(np.searchsorted(self.columns_, self.category_columns_)):

@@ -37,12 +37,14 @@ from absentia.parameters import (
     declared,
     words,
 )
-from absentia.predictions.row_formats import PlannedFormat, RowFormat, take_rows
 from absentia.predictions.wrapped_model import (
     TRAINING_DRAWS,
+    PlannedFormat,
+    RowFormat,
     WrappedModel,
     fit_weighted,
     stacked_draws,
+    take_rows,
     weight_parameter,
 )
 from absentia.tables import (

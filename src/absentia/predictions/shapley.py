@@ -35,9 +35,9 @@ from absentia.parameters import (
     shown,
     words,
 )
-from absentia.predictions.answers import find_density, marginal_model, unwrapped
 from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
+from absentia.predictions.marginal import find_density, marginal_model, unwrapped
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing

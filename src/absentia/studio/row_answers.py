@@ -11,7 +11,7 @@ import numpy as np
 from absentia.beliefs.prior import FARTHEST
 from absentia.densities.fit_density import believe
 from absentia.parameters import POSITIVE
-from absentia.predictions.answers import find_density
+from absentia.predictions.marginal import find_density
 from absentia.recipe.model import Doubts, TableModel
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.files.formats import read_bytes
