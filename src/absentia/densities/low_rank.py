@@ -29,8 +29,7 @@ from absentia.densities.em.factor_steps import (
 )
 from absentia.densities.em.scaling import pair_sums
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EMDensity
-from absentia.densities.gaussian import shrinkage_in_rows
+from absentia.densities.gaussian import EMDensity, shrinkage_in_rows
 from absentia.densities.mixture_search import cluster_rows, share_of_volume
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (

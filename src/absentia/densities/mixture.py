@@ -13,7 +13,7 @@ from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
 from absentia.densities.em.ascent import Ascent
 from absentia.densities.em.streamed_rows import StreamedRows
-from absentia.densities.em_density import EMDensity
+from absentia.densities.gaussian import EMDensity
 from absentia.densities.mixture_search import MixtureSearch
 from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories, TrainingRows
 from absentia.missingness import Patterns
