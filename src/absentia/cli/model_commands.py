@@ -250,12 +250,11 @@ def written_with(
     taken = set(frame.columns)
     named: dict[str, np.ndarray] = {}
     for name, values in found.items():
-        # Another class may have the next name: "a_2" beside "a".
-        others = {*taken, *found, *named}
         free = name
         if name in taken:
+            # Another class may have the next name: "a_2" beside "a".
+            others = {*taken, *found, *named}
             free = next(n for k in count(2) if (n := f"{name}_{k}") not in others)
-        if free != name:
             say(f"The input already has a column {name!r}; that of the model is named {free!r}.")
         named[free] = values
     return frame.assign(**named)

@@ -108,7 +108,10 @@ def check_contents(model: BaseEstimator) -> list[Any]:
         raise ValueError(f"{_called(model)}, which is not a model by itself")
     found = _objects_in(model)
     for value, attributes in found:
-        if type(value) not in _PLAIN:
+        if isinstance(value, np.ndarray):
+            if value.dtype.char in "?U" and value.nbytes:
+                _check_entries(value)
+        elif type(value) not in _PLAIN:
             _check_kinds(value, attributes)
     # These checks look into objects inside of others, whose kinds are known by now.
     inner = [value for value, _ in found]
@@ -157,9 +160,6 @@ def _check_kinds(value: Any, attributes: dict[str, Any]) -> None:
     """Refuse a value that is not known, or holds what is not."""
     if isinstance(value, Stored):
         _check_fields(value, attributes)
-    elif isinstance(value, np.ndarray):
-        if value.dtype.char in "?U" and value.nbytes:
-            _check_entries(value)
     elif isinstance(value, np.random.RandomState):
         state: Any = value.get_state(legacy=False)
         if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:

@@ -112,7 +112,7 @@ class TableModel:
         ``cells`` returns the cells of the same rows as the file ``source`` has them.
         """
         frame = as_written(self.encoder, frame, cells)
-        self._check_reach(frame)
+        self.check_reach(frame)
         for sentence in row_notes(self.encoder, frame, source):
             note(sentence)
         return frame
@@ -229,7 +229,7 @@ class TableModel:
                 "--calibrate 0.2."
             )
 
-    def _check_reach(self, frame: pd.DataFrame) -> None:
+    def check_reach(self, frame: pd.DataFrame) -> None:
         """Refuse values that no machine reaches, by the names and in the units of the table."""
         import pandas as pd
 

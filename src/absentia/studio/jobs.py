@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import time
 import warnings
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from absentia.machines.targets import Task
-from absentia.progress import LOGGER
 from absentia.recipe import training
 from absentia.recipe.comparison import compare
 from absentia.recipe.learning_table import split_target
@@ -85,29 +83,10 @@ class Job:
         self._process.join(timeout=10)
 
 
-class _Forwarded(logging.Handler):
-    """Handler that forwards the records of the library's logger to the page."""
-
-    def __init__(self, send: Callable[[str], None]):
-        super().__init__(logging.INFO)
-        self._send = send
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._send(record.getMessage())
-
-
 def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, object]) -> None:
-    last = 0.0
-
-    def step(share: float, text: str) -> None:
-        nonlocal last
-        last = share
-        pipe.send(("step", share, text))
-
-    LOGGER.setLevel(logging.INFO)
-    LOGGER.addHandler(_Forwarded(lambda text: step(last, text)))
     warnings.simplefilter("ignore")
     try:
+        step: Step = lambda share, text: pipe.send(("step", share, text))  # noqa: E731
         pipe.send(("result", work(step, **arguments)))
     except (ValueError, TypeError, ImportError) as error:
         pipe.send(("error", str(error)))

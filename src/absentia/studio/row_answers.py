@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.beliefs.prior import FARTHEST
 from absentia.densities.fit_density import believe
 from absentia.parameters import POSITIVE
 from absentia.predictions.marginal import find_density
@@ -93,12 +92,6 @@ class RowAnswers:
         written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
         bounded = self._encoded(written)
         unread = [name for name in written if self._part(_unknown(bounded), name).all()]
-        for name in written:
-            if (np.abs(self._part(np.asarray(bounded), name)) > FARTHEST).any():
-                raise ValueError(
-                    f"{given[name].text[:40]!r} is too far from all other values of {name!r} for "
-                    "double precision. Correct the value, or leave it unknown."
-                )
         note = ""
         if isinstance(bounded, Table) and bounded.limited.any() and not self._is_possible(bounded):
             bounded = Table(bounded.array, columns_checked=True)
@@ -160,6 +153,7 @@ class RowAnswers:
 
         columns = self.model.encoder.columns_
         frame = pd.DataFrame({name: [known.get(name)] for name in columns}, dtype=object)
+        self.model.check_reach(frame)
         return self.model.rows(frame)
 
     def _part(self, row: np.ndarray, name: str) -> np.ndarray:

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.threads import computed_once
-from absentia.tables.columns.supports import Support
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex
@@ -179,12 +178,6 @@ class Table(MemoryRows):
         known: Value = self._known[function]
         return known
 
-    def supports(self) -> list[Support]:
-        """Return the support of each column, that of the plan or inferred from the values."""
-        if self.plan is not None:
-            return self.plan.supports
-        return [Support.of_values(column) for column in self.array.T]
-
     def as_given(self) -> FloatArray | pd.DataFrame:
         """Return the frame that the table was read from, the array where there is none."""
         return self.array if self.frame is None or self._whole is not None else self.frame
@@ -196,10 +189,6 @@ class Table(MemoryRows):
         import pandas as pd  # names without a frame come from one that was read
 
         return pd.DataFrame(self.array[:1], columns=list(self.names))
-
-    def with_labels(self, names: list[str]) -> Table:
-        """Return the same values with other names of the columns."""
-        return replace(self, frame=None, names=tuple(names), _whole=(self, slice(None)), _known={})
 
     def column_attributes(self) -> dict[str, object]:
         """Return what an estimator keeps of the columns: of the frame, where there is a plan."""

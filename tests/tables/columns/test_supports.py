@@ -10,7 +10,6 @@ import pytest
 from absentia import SVC, ColumnPlan, GaussianDensity, TableEncoder, load, save
 from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.columns.supports import Support
-from absentia.tables.table import Table
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -41,7 +40,7 @@ def test_supports_are_inferred(values, name, support):
     reading = ColumnPlan.of(frame).by_name[name]
     assert reading.left_out or str(reading.support) == support
     if support:
-        assert str(Table.of(np.array(values)[:, None]).supports()[0]) == (
+        assert str(Support.of_values(np.array(values, dtype=float))) == (
             support if name not in ("share_of_women", "fat_pct") else "positive"
         )
 

@@ -105,11 +105,6 @@ class Support(Stored):
         return cls(0.0, upper, low > 0 and not step and upper == np.inf, step)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether only some of the numbers in the range are values."""
-        return self.step > 0
-
-    @property
     def bounded(self) -> bool:
         """Whether the range has an end."""
         return bool(np.isfinite(self.lower) or np.isfinite(self.upper))
@@ -122,7 +117,7 @@ class Support(Stored):
         ends = " to ".join(f"{end:g}" for end in (self.lower, self.upper) if np.isfinite(end))
         if ends and " to " not in ends:
             ends = f"from {ends}" if np.isfinite(self.lower) else f"up to {ends}"
-        return " ".join(["whole numbers"] * self.is_whole + [ends] * bool(ends))
+        return " ".join(["whole numbers"] * (self.step > 0) + [ends] * bool(ends))
 
     def nearest(self, values: FloatArray) -> FloatArray:
         """Return the nearest values of the support, NaN for NaN; an open end itself may be one."""
