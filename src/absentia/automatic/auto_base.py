@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -91,6 +92,12 @@ class AutoMachine(TakesMissing, ShowsColumns):
         "on_interrupt": words("raise", "keep"),
         "n_jobs": THREADS,
     }
+
+    #: Validated targets; the rows with targets in codes, and the fitted attributes that decode
+    #: them; scores of the out-of-fold predictions, by name of the fitted attribute.
+    _check_targets: ClassVar[Any]
+    _learning_rows: ClassVar[Callable[..., tuple[LearningRows, Learned]]]
+    _scores: ClassVar[Callable[[Any, LearningRows, Assembled, Learned], Learned]]
 
     members: Any = "default"
     time_budget: float | None = None
@@ -257,19 +264,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
     def _noise(self) -> float | None:
         """Return the variance of the target about all predictions, None where it differs."""
         return 0.0
-
-    def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
-        raise NotImplementedError
-
-    def _learning_rows(
-        self, table: Table, y: np.ndarray, weights: FloatArray | None
-    ) -> tuple[LearningRows, Learned]:
-        """Return the rows with targets in codes, and the fitted attributes that decode them."""
-        raise NotImplementedError
-
-    def _scores(self, rows: LearningRows, found: Assembled, codes: Learned) -> Learned:
-        """Return scores of the out-of-fold predictions, by name of the fitted attribute."""
-        raise NotImplementedError
 
 
 def _numbers_with_limits(rows: Table) -> Table:

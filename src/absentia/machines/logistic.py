@@ -91,11 +91,12 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
             tol=self.tol,
             start=start,
         )
+        coefficients, intercept = solution.coefficients, solution.intercept
         if taken_off is not None:
             # Where the solver stops they sum to nearly zero: what is left is of no account on the
             # centred matrix, but would be multiplied by the kernel of new rows.
-            solution = solution.centred()
-            solution = solution.moved(-solution.coefficients @ taken_off)
+            coefficients = coefficients - coefficients.mean(axis=1, keepdims=True)
+            intercept = intercept - coefficients @ taken_off
         if not solution.status.converged:
             warnings.warn(
                 f"LogisticRegression did not converge in max_iter={self.max_iter} Newton steps. "
@@ -105,8 +106,8 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
             )
         return {
             "classes_": classes,
-            "dual_coef_": solution.coefficients,
-            "intercept_": solution.intercept,
+            "dual_coef_": coefficients,
+            "intercept_": intercept,
             "n_iter_": np.array([solution.n_iter]),
         }
 

@@ -19,7 +19,7 @@ with ``C / s^2`` takes the same steps for every ``s``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -48,15 +48,6 @@ class LogisticSolution:
     intercept: FloatArray
     n_iter: int
     status: SolverStatus
-
-    def moved(self, by: FloatArray) -> LogisticSolution:
-        """Return the solution with something added to its intercept, (n_functions,)."""
-        return replace(self, intercept=self.intercept + by)
-
-    def centred(self) -> LogisticSolution:
-        """Return the solution with coefficients that sum to zero."""
-        c = self.coefficients
-        return replace(self, coefficients=c - c.mean(axis=1, keepdims=True))
 
 
 def fit_gram(

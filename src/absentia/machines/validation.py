@@ -92,18 +92,16 @@ def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: Any) -> None:
         )
 
 
-def _own_type(y: Any) -> Any:
-    """Return whole numbers and booleans of pandas' own types (Int64) as such, not as floats."""
-    dtype: Any = getattr(y, "dtype", None)
-    typed = getattr(dtype, "kind", "") in tuple("iub") and hasattr(dtype, "numpy_dtype")
-    return y.to_numpy(dtype=dtype.numpy_dtype) if typed and not y.isna().any() else y
-
-
 def checked_labels(machine: BaseEstimator, y: Any, n_samples: int) -> np.ndarray:
     """Return ``y`` as a one-dimensional array of class labels, however many there are."""
     _check_given(machine, y)
     _check_few_dates(y)
-    y = column_or_1d(_own_type(y), warn=True)
+    dtype: Any = getattr(y, "dtype", None)
+    # Whole numbers and booleans of pandas' own types (Int64) stay such, and do not become floats.
+    typed = getattr(dtype, "kind", "") in tuple("iub") and hasattr(dtype, "numpy_dtype")
+    if typed and not y.isna().any():
+        y = y.to_numpy(dtype=dtype.numpy_dtype)
+    y = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(n_samples), y)
     objects = enumerate(y) if y.dtype.kind == "O" else ()
     absent = [row for row, label in objects if is_absent(label) or label != label]

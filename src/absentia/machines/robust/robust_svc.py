@@ -19,7 +19,7 @@ from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
 from absentia.kernels.named_kernels import KernelLike
 from absentia.kernels.variance import kernel_variance
-from absentia.machines.base import KernelMachine, Training, TrainingData
+from absentia.machines.base import KernelMachine, TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
@@ -177,7 +177,11 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     ) -> Self:
         rows, y, weights, _ = data
         training = self._prepare(data, believed)
-        problem = self._pose(training)
+        K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
+        variances = None
+        if self.uncertainty == "kernel":
+            variances = _variances(training.kernel, training.beliefs, self.n_jobs)
+        problem = _Problem(K, variances)
         if isinstance(self.tau, str):
             scores = self._cross_validated(data, problem)
             tau = float(self.taus[int(np.argmax(scores))])
@@ -204,26 +208,18 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         self, rows: MemoryRows, sample_weight: FloatArray | None = None
     ) -> tuple[BaseEstimator, Beliefs]:
         density, beliefs = super()._believe_training(rows, sample_weight)
-        return density, self._as_modelled(beliefs)
+        return density, _imputed(beliefs) if self.uncertainty == "spherical" else beliefs
 
     def _believe(self, X: TableLike) -> Beliefs:
-        return self._as_modelled(super()._believe(X))
+        beliefs = super()._believe(X)
+        return _imputed(beliefs) if self.uncertainty == "spherical" else beliefs
 
     def _ignores_offsets(self) -> bool:
         # Between complete rows it does. Variances of inner products are those about the centre,
         # without which what all rows share would count as uncertainty.
         return True
 
-    def _as_modelled(self, beliefs: Beliefs) -> Beliefs:
-        return _imputed(beliefs) if self.uncertainty == "spherical" else beliefs
-
     # ------------------------------------------------------------------ the program
-
-    def _pose(self, training: Training) -> _Problem:
-        K = training.kernel(training.beliefs, n_jobs=self.n_jobs)
-        if self.uncertainty == "spherical":
-            return _Problem(K, None)
-        return _Problem(K, _variances(training.kernel, training.beliefs, self.n_jobs))
 
     def _solutions(
         self, problem: _Problem, signs: FloatArray, weights: FloatArray | None, tau: float

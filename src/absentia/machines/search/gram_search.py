@@ -303,15 +303,13 @@ class GramSearch(KernelMachine):
             for _ in map_on_threads(in_thread, range(len(widths)), threads):
                 pass
         axes = [*of_kernel, "mask_weight", *sorted(solved_for)]
-        return np.stack([_in_grid_order(values, axes, grid) for values in out])
-
-
-def _in_grid_order(values: FloatArray, axes: list[str], grid: Grid) -> FloatArray:
-    """Return (n_candidates, n_splits) in the order of ``ParameterGrid``, sorted by name."""
-    sizes = [len(grid.get(name, [None])) for name in axes]
-    order = sorted(range(len(axes)), key=lambda axis: axes[axis])
-    whole = values.reshape(*sizes, -1).transpose(*order, len(axes))
-    return whole.reshape(-1, whole.shape[-1])
+        # In the order of ParameterGrid, which sorts by name.
+        sizes = [len(grid.get(name, [None])) for name in axes]
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        whole = out.reshape(3, *sizes, -1).transpose(
+            0, *(1 + axis for axis in order), 1 + len(axes)
+        )
+        return whole.reshape(3, -1, len(splits))
 
 
 def _values(name: str, values: object) -> list[Any]:

@@ -115,11 +115,6 @@ class KernelFamily:
         return KernelFamily(self.kernel, tuple(names), np.array(bounds), deviation)
 
     @property
-    def has_columns(self) -> bool:
-        """Whether some parameter has one number per column."""
-        return any(name.endswith("]") for name in self.names)
-
-    @property
     def start(self) -> FloatArray:
         """The logarithms of the kernel's own values of the free parameters."""
         params = self.kernel.get_params(deep=True)
@@ -172,7 +167,7 @@ class KernelFamily:
         In closed form where each column has a number, by differences of Gram matrices where there
         are one or two parameters, which is quicker.
         """
-        if not self.has_columns:
+        if not any(name.endswith("]") for name in self.names):
             derivatives = self.derivatives(logarithms, beliefs, K, n_jobs)
             return np.array([float(np.vdot(weights, D)) for D in derivatives])
         found = self.at(logarithms).gradient(beliefs, weights, K=K, n_jobs=n_jobs)

@@ -64,11 +64,6 @@ class LeftOut(NamedTuple):
     coefficients: FloatArray
     intercepts: FloatArray
 
-    def values(self, K_rows: FloatArray, s: int) -> FloatArray:
-        """Return the decision values of rows by the model without set ``s``, (n, n_functions)."""
-        found: FloatArray = K_rows @ self.coefficients[s].T + self.intercepts[s]
-        return found
-
 
 def ridge_left_out(
     K: FloatArray, targets: FloatArray, weights: FloatArray, alpha: float, sets: Sequence[IntArray]
