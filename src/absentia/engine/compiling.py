@@ -1,13 +1,9 @@
 """Compiled loops: how they are compiled, their NumPy twins, and the types of their arrays.
 
-Compiling takes seconds, so Numba writes the machine code beside the sources or into the user's
-cache folder. Where neither can be written (a read-only installation and no home, as in many
-containers) Numba refuses to decorate the function at all; absentia then compiles in every process.
-A message on the terminal gives the reason for a wait of more than a second, once.
-
-A small table never earns back the time of compilation, so its loops run in NumPy. The choice
-depends on the size of the problem alone, never on what happens to be compiled, so that a fit gives
-the same bits in every process.
+Machine code is cached beside the sources or in the user's cache folder; where neither can be
+written (a read-only installation and no home) every process compiles anew. A small table never
+earns back the time of compilation, so its loops run in NumPy. The choice depends on the size of the
+problem alone, so that a fit gives the same bits in every process.
 """
 
 from __future__ import annotations

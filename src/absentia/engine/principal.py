@@ -154,12 +154,8 @@ def conditional_covariances(S: Floats, G: Floats, masks: Booleans, out: Floats) 
         else:
             if np.isnan(factor_principal(S, observed, n_observed, root)):
                 return False
-            for i in range(n_missing):  # scratch[i] = inv(root) S[O, L[i]]
-                for j in range(n_observed):
-                    total = S[missing[i], observed[j]]
-                    for t in range(j):
-                        total -= root[j, t] * scratch[i, t]
-                    scratch[i, j] = total / root[j, j]
+            for i in range(n_missing):
+                substitute(root, n_observed, S[missing[i]], observed, scratch[i])
             for i in range(n_missing):
                 for j in range(i + 1):
                     total = S[missing[i], missing[j]]

@@ -14,21 +14,17 @@ from absentia.engine.principal import REORDER, factor_principal, substitute
 def second_moments(first, last, starts, forms, slopes, heights, owner, weights, coefficients, out):
     """Write ``sum_ij weights[i,j] E[k_i k_j]`` and ``coef' E[k k'] coef`` for rows first to last.
 
-    A Gaussian process has learned ``f(x) = sum_i alpha_i k_i(x)`` with Gaussian bumps ``k_i``.
-    Written in ``z``, standard normal, with ``x = a + R z``, each is the exponential of a quadratic
-    form::
+    The bumps ``k_i`` of a Gaussian process are exponentials of quadratic forms in standard normal
+    ``z``, where ``x = a + R z``::
 
         log k_i = e_i + g_i'z - 1/2 z' L_i z
         E[k_i k_j] = det(M)^(-1/2) exp(e_i + e_j + 1/2 (g_i + g_j)' inv(M) (g_i + g_j))
         M = I + L_i + L_j
 
-    ``L_i`` depends on the group of a bump alone, so ``M`` is factored once for two groups. Nothing
-    of size n x n is stored.
-
-    Uncertain inputs ``first`` to ``last`` are summed over. The bumps of a group begin at ``starts``
-    and have the forms ``L`` (n_groups, size, size), the slopes ``g`` (n_inputs, n_bumps, size) and
-    the heights ``e`` (n_inputs, n_bumps); ``owner`` is the training row of a bump. ``weights``
-    (n_rows, n_rows) is symmetric, ``out`` (n_inputs, 1 + n_targets) has the weighted sum first.
+    ``M`` is factored once for two groups of bumps, which begin at ``starts`` and have the forms
+    ``L`` (n_groups, size, size), the slopes ``g`` (n_inputs, n_bumps, size) and the heights ``e``
+    (n_inputs, n_bumps); ``owner`` is the training row of a bump. ``weights`` (n_rows, n_rows) is
+    symmetric, ``out`` (n_inputs, 1 + n_targets) has the weighted sum first.
     """
     n_groups = len(starts) - 1
     size = forms.shape[1]

@@ -101,10 +101,9 @@ def _cores() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread inside a ``with`` block.
 
-    Many small products on the threads of BLAS wait for each other more than they work, the more
-    so on a machine that is busy; threads over tiles (``n_jobs``) do better. The number is
-    one for the whole process, so blocks may overlap in any order: the first thread to enter takes
-    it down, the last to leave puts back what the first has found.
+    Many small products on the threads of BLAS wait for each other more than they work. The number
+    is one for the whole process, so blocks may overlap in any order: the first thread to enter
+    takes it down, the last to leave puts back what the first has found.
     """
     _blas.enter()
     try:
@@ -279,12 +278,9 @@ Value = TypeVar("Value")
 class computed_once(Generic[Value]):
     """Turn a method into an attribute that is computed once for each object, without a lock.
 
-    ``functools.cached_property`` of Python 3.11 holds a lock of the whole class while it computes,
-    and a process that forks while another thread holds it inherits a lock that is never released.
-    Here two threads may compute the same value at the same time; both get the one stored first.
-
-    Works for frozen dataclasses too, because the value goes straight into the object's dictionary,
-    where it is found before this descriptor.
+    ``functools.cached_property`` of Python 3.11 has a lock, which a fork may inherit in the locked
+    state. Here two threads may compute a value at the same time; both get the one stored first. It
+    goes straight into the object's dictionary, so that frozen dataclasses can have it.
     """
 
     def __init__(self, method: Callable[[Any], Value]):

@@ -364,13 +364,9 @@ def mask_frequencies(
 ) -> FloatArray:
     """Draw frequencies for the kernel of masks, one per column, shape (d, n_frequencies).
 
-    For masks ``m``, ``n`` of zeros and ones the kernel is ``exp(-sum_j weights[j] [m_j != n_j])``.
-    Let ``v_j = +-arccos(exp(-weights[j]))`` with a fair sign. Then, since the signs are independent
-    and the sine is odd, ``E[cos(v'(m - n))]`` is the product of ``cos(v_j)`` over the columns in
-    which the masks differ, which is the kernel. Of all symmetric distributions with that average
-    this one has the smallest second moment ``E[cos(v'(m - n))^2]``, because it makes
-    ``E[cos(2 v_j)] = 2 E[cos(v_j)^2] - 1`` as small as Jensen allows; a Gaussian ``v``, which would
-    serve as well, has more.
+    As in :class:`~absentia.MaskFeatures`. Of all symmetric distributions with that average this one
+    has the smallest second moment ``E[cos(v'(m - n))^2]``, because it makes
+    ``E[cos(2 v_j)] = 2 E[cos(v_j)^2] - 1`` as small as Jensen allows.
     """
     angles = np.broadcast_to(np.arccos(np.exp(-checked_weight(weight, n_features))), n_features)
     signs = rng.choice([-1.0, 1.0], size=(n_features, n_frequencies))

@@ -34,31 +34,7 @@ _Kernel = TypeVar("_Kernel", bound="Kernel")
 KERNELS_BY_NAME: dict[str, type[Kernel]] = {}
 
 
-class EqualByParameters(BaseEstimator):
-    """Base class of values: equal, hashed and printed by their parameters."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return _plain(mine) == _plain(theirs)
-
-    def __hash__(self) -> int:
-        return hash((type(self), _plain(self.get_params(deep=False))))
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = []
-        # The signature of the class: a kernel without parameters has no __init__ of its own.
-        for name, parameter in inspect.signature(type(self)).parameters.items():
-            value = getattr(self, name)
-            if parameter.default is inspect.Parameter.empty:
-                shown.append(shown_parameter(value))
-            elif _plain(value) != _plain(parameter.default):
-                shown.append(f"{name}={shown_parameter(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class Kernel(EqualByParameters, ABC):
+class Kernel(BaseEstimator, ABC):
     """Similarity of beliefs: ``kernel(P)``, ``kernel(P, Q)``, ``kernel.diag(P)``.
 
     Kernels add, multiply and scale: ``0.5 * GenRBF() + GenRBF() * MaskKernel()``. Two of one class
@@ -226,6 +202,26 @@ class Kernel(EqualByParameters, ABC):
         another change.
         """
         return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return _plain(mine) == _plain(theirs)
+
+    def __hash__(self) -> int:
+        return hash((type(self), _plain(self.get_params(deep=False))))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = []
+        # The signature of the class: a kernel without parameters has no __init__ of its own.
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if parameter.default is inspect.Parameter.empty:
+                shown.append(shown_parameter(value))
+            elif _plain(value) != _plain(parameter.default):
+                shown.append(f"{name}={shown_parameter(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __add__(self, other: object) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented

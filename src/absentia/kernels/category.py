@@ -1,14 +1,9 @@
 """Similarity of categories in closed form, and how it multiplies kernels of numbers.
 
-For categories ``x`` and ``y`` with probabilities ``p`` and ``q``::
-
-    E exp(-w [x != y]) = exp(-w) + (1 - exp(-w)) p'q
-
-and ``p'Sq`` in the place of ``p'q`` for categories with similarities ``S`` of their own: positive
-semidefinite wherever ``S`` is, the formula above for the identity, ``p'Sq`` itself for a large
-weight and 1 for a weight of zero. Given a pair of components the columns are independent, so that a
-pair of rows has the product over columns, times the kernel of the numbers, summed over pairs of
-components with their weights.
+For categories ``x`` and ``y`` with probabilities ``p`` and ``q``, ``E exp(-w [x != y])`` is
+``exp(-w) + (1 - exp(-w)) p'q``, with ``p'Sq`` for categories that have similarities ``S``: positive
+semidefinite wherever ``S`` is. Given a pair of components the columns are independent, so that a
+mixture has the product over columns, component pair by component pair.
 """
 
 from __future__ import annotations

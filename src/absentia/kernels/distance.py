@@ -185,7 +185,7 @@ class GammaRBF(_OfDistance):
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         P, Q, gamma, root = self._in_kernel_units(P, Q)
-        x, y = self._moments(P, Q, root)
+        x, y = _moments(P, Q, root, self.variance)
         ours = _Spread.of(x)
         theirs = ours if y is x else _Spread.of(y)
 
@@ -223,19 +223,11 @@ class GammaRBF(_OfDistance):
             return np.ones(len(P))
         # At the mean there is no distance, and var(u'v) = tr(AA).
         P, _, gamma, root = self._in_kernel_units(P, None)
-        x, _ = self._moments(P, None, root)
+        x, _ = _moments(P, None, root, self.variance)
         spread = _Spread.of(x)
         x.means = np.zeros_like(x.means)
         variance = 2 * spread.quartics + 4 * paired_inner_product_variance(x, x)
         return _gamma_transform(2 * spread.traces, variance, gamma)
-
-    def _moments(
-        self, P: Beliefs, Q: Beliefs | None, root: FloatArray | None
-    ) -> tuple[BeliefMoments, BeliefMoments]:
-        columns = (
-            uncertain_columns(P.whole, P.whole if Q is None else Q.whole) if root is None else None
-        )
-        return _moments(P, Q, root, columns=columns, coordinatewise=self.variance == "independent")
 
 
 class _Spread:
@@ -295,18 +287,19 @@ def _gamma_transform(mean: FloatArray, variance: FloatArray, gamma: float) -> Fl
 
 
 def _moments(
-    P: Beliefs,
-    Q: Beliefs | None,
-    root: FloatArray | None,
-    *,
-    columns: IntArray | None = None,
-    coordinatewise: bool = False,
+    P: Beliefs, Q: Beliefs | None, root: FloatArray | None, variance: str | None = None
 ) -> tuple[BeliefMoments, BeliefMoments]:
-    """Return the moments of both sides, centred among the rows."""
-    centre = centre_of(P.whole.means[:, 0])
+    """Return the moments of both sides, centred among the rows; for a variance, where it varies."""
+    columns = None
+    if variance is not None and root is None:
+        columns = uncertain_columns(P.whole, P.whole if Q is None else Q.whole)
     x, *rest = (
         BeliefMoments(
-            some, centre=centre, root=root, columns=columns, coordinatewise=coordinatewise
+            some,
+            centre=centre_of(P.whole.means[:, 0]),
+            root=root,
+            columns=columns,
+            coordinatewise=variance == "independent",
         )
         for some in (P, Q)
         if some is not None

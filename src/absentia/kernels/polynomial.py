@@ -19,7 +19,7 @@ from absentia.kernels.belief_moments import (
     uncertain_columns,
 )
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.tiles import assembled, symmetrised
+from absentia.kernels.gram.tiles import assembled, squares_of, symmetrised
 from absentia.kernels.metric import Smoothing, resolve_gammas
 from absentia.parameters import FINITE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray
@@ -263,11 +263,15 @@ class ExpectedPolynomial(Kernel):
         v = inner_product_variance(x, y, rows, columns)
         v *= gamma**2
         if self.degree == 2:
-            return u**2 + v
+            return self._power(u, v, 0.0)
         a = np.ascontiguousarray(x.means[rows][:, x.columns])
         b = np.ascontiguousarray(y.means[columns][:, y.columns])
         third = third_cumulants(*x.uncertain(rows), a, *y.uncertain(columns), b)
-        return u * (u**2 + 3 * v) + 6 * gamma**3 * third
+        return self._power(u, v, 6 * gamma**3 * third)
+
+    def _power(self, u: FloatArray, v: FloatArray, third: FloatArray | float) -> FloatArray:
+        """Return the mean of a power from mean, variance and third cumulant."""
+        return u**2 + v if self.degree == 2 else u * (u**2 + 3 * v) + third
 
     def _diag(self, P: Beliefs) -> FloatArray:
         P, _, kernel = self._in_kernel_units(P, None)
@@ -281,11 +285,8 @@ class ExpectedPolynomial(Kernel):
             for theirs, y in right:
                 u = gamma * np.einsum("ij,ij->i", x.means, y.means) + coef0
                 v = gamma**2 * paired_inner_product_variance(x, y)
-                if self.degree == 2:
-                    term = u**2 + v
-                else:
-                    term = u * (u**2 + 3 * v) + 6 * gamma**3 * _paired_third_cumulant(x, y)
-                total += ours * theirs * term
+                third = 0.0 if self.degree == 2 else _paired_third_cumulant(x, y)
+                total += ours * theirs * self._power(u, v, 6 * gamma**3 * third)
         return total
 
     def _same_row_twice(self, P: Beliefs) -> FloatArray:
@@ -294,15 +295,14 @@ class ExpectedPolynomial(Kernel):
         total = np.zeros(len(P))
         for c, weights in enumerate(P.weights().T):
             moments = BeliefMoments(P, component=c)
-            means, images = moments.means, moments.images()
+            means = moments.means
             u = gamma * (np.einsum("ij,ij->i", means, means) + moments.traces()) + coef0
             # Twice the variance of two independent draws: 2 tr(AA) + 4 a'Aa.
             v = gamma**2 * 2 * paired_inner_product_variance(moments, moments)
-            if self.degree == 2:
-                total += weights * (u**2 + v)
-            else:
-                third = 8 * _cube_traces(moments) + 24 * np.einsum("ij,ij->i", images, images)
-                total += weights * (u * (u**2 + 3 * v) + gamma**3 * third)
+            third: FloatArray | float = 0.0
+            if self.degree == 3:
+                third = 8 * _cube_traces(moments) + 24 * squares_of(moments.images())
+            total += weights * self._power(u, v, gamma**3 * third)
         return total
 
 

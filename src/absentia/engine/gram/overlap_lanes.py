@@ -8,16 +8,11 @@ miss. From ``A = W inv(D) W'`` (``W`` lower triangular with the diagonal ``D``) 
     a'b + (b - Ba)' inv(I - AB) (a - Ab) = z' inv(D) z - c' inv(S) c
     z = D inv(W) a,   c = z - W'b
 
-``inv(A)`` is never formed, so that columns which nearly determine each other cost few digits: a
-pivot is at least ``1 / (1 + v)`` of the diagonal, with ``v`` the variance inflation of the density.
-Pivots of columns that hardly vary are raised to a least one, which changes ``A`` by no more. Of
-``BW`` only the lower triangle is needed: ``(1/6 + 1/3 + 1/6 + 1/6) p^3`` multiply-adds in all, in
-blocks of two by two, as many sums as there are registers for.
-
-The overlaps come straight from the matrices of the rows. Each lane is a pair with an overlap of its
-own, so that entries are collected one by one; their places are listed once per pair. A smaller
-overlap is padded behind its end, by ones on the diagonal of ``A`` and zeros elsewhere, which
-changes no bit of it.
+``inv(A)`` is never formed, so that columns which nearly determine each other cost few digits.
+Pivots of columns that hardly vary are raised to a least one, which changes ``A`` by no more. Each
+lane is a pair with an overlap of its own, whose entries are collected one by one. A smaller overlap
+is padded behind its end, by ones on the diagonal of ``A`` and zeros elsewhere, which changes no bit
+of it.
 """
 
 from __future__ import annotations

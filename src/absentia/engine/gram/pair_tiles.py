@@ -202,13 +202,10 @@ def _submatrices(matrix, member_rows, members, start, size, dense):
 def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
     """Fill a Gram matrix of expected RBFs that has few rows: eight *columns* at a time.
 
-    A single new row would leave seven of eight lanes of rows empty. Here the lanes are columns:
-    those that are computed on the same side and miss (or have) about as many values stand
-    together, in an order that belongs to the columns alone. ``H`` and ``J`` belong to the row, so
-    that each lane loads its submatrix entry by entry from *one* matrix, which stays in the
-    first-level cache. Lanes with less to factor than others are filled up with rows and columns of
-    the identity, which the matrix has behind its end. ``rows`` are LaneRows, conditioned and in the
-    Euclidean metric, ``columns`` ColumnLanes.
+    Columns that are computed on the same side and miss (or have) about as many values stand
+    together. ``H`` and ``J`` belong to the row, so that each lane loads its submatrix entry by
+    entry from *one* matrix, which has the identity behind its end for lanes with less to factor.
+    ``rows`` are LaneRows, conditioned and in the Euclidean metric, ``columns`` ColumnLanes.
     """
     order, own_constants, means, sizes, starts, observed, repeats = columns[:7]
     stride, members, member_rows, precision = columns[7:]

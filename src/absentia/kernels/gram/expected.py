@@ -45,10 +45,7 @@ def expected_gram(
 
     ``log_factor(a, b, rows, columns)``, where given, returns logarithms of what the kernel of
     components ``a`` and ``b`` is multiplied by.
-
-    The bits of an entry depend on the whole that ``P`` is a tile of (:meth:`Beliefs.tile`), not on
-    the tile: what is decided by counting is decided by :attr:`Beliefs.whole`, and no sum is grouped
-    by the number of rows.
+    The bits of an entry depend on :attr:`Beliefs.whole`, not on the tile of it that ``P`` is.
     """
     gram = partial(expected_gram, scaled=scaled, n_jobs=n_jobs)
     if Q is not None and _is_conditioned(P) and not _is_conditioned(Q):

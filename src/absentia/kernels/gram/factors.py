@@ -1,8 +1,6 @@
 """Gram matrices of beliefs that are factors and noise, computed in the factors.
 
-For a density with covariance ``W W' + diag(p)`` what a row misses has the covariance
-``diag(p) + W inv(G) W'``, so a pair of rows needs one system of ``2 q`` equations and some sums
-over columns in place of a factorisation of ``d x d``: :mod:`absentia.engine.gram.factor_tiles`.
+A pair needs one system of ``2 q`` equations: :mod:`absentia.engine.gram.factor_tiles`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Derivatives of expected RBFs by the widths of their columns, summed over pairs of rows.
 
-With ``C0 = diag(c)``, ``V = C0 + A + B`` and ``d`` the difference of the means of two beliefs::
-
-    d log k / d log c_j = (1 - c_j inv(V)[j,j] + c_j (inv(V) d)[j]^2) / 2
-
-What an optimiser needs is never the n x n x d derivatives but a weighted sum of them over pairs,
-which is added up pair by pair for all columns at once.
+:mod:`absentia.engine.gram.width_tiles` has the formula. What an optimiser needs is never the
+n x n x d derivatives but a weighted sum of them, added up pair by pair for all columns at once.
 """
 
 from __future__ import annotations
