@@ -142,7 +142,7 @@ def _array_of(rule: Rule, expected: str) -> Rule:
     """Return the rule of arrays, not empty, whose every number meets another rule."""
 
     def admits(value: object) -> bool:
-        if not isinstance(value, np.ndarray | list | tuple) or np.ndim(value) != 1:
+        if not isinstance(value, np.ndarray | list | tuple) or getattr(value, "ndim", 1) != 1:
             return False
         return len(value) > 0 and all(rule.admits(number) for number in value)
 
@@ -151,6 +151,8 @@ def _array_of(rule: Rule, expected: str) -> Rule:
 
 #: One such number per column.
 GAMMAS = _array_of(GAMMA, "an array of such numbers, one per column")
+#: A point.
+CENTRE = _array_of(FINITE, "one finite number per column")
 
 #: Weight of differences in columns of categories: a number for all of them, or one for each.
 CATEGORY_WEIGHT = NOT_NEGATIVE | _array_of(

@@ -73,8 +73,7 @@ class BeliefMoments:
 
     def covariances(self, rows: slice | IntArray) -> tuple[FloatArray, IntArray]:
         """Return the different covariances of some rows, and which of them each row has."""
-        groups, index = np.unique(self.beliefs.group_of_row[rows], return_inverse=True)
-        dense = self.beliefs.covariances.dense(groups)
+        dense, index = self._dense(rows)
         if self._component is not None:
             different = dense[:, self._component]
         else:
@@ -88,12 +87,14 @@ class BeliefMoments:
 
     def component_covariances(self, rows: slice) -> FloatArray:
         """Return the covariances of all components of some rows, (b, n_components, d, d)."""
-        groups, index = np.unique(self.beliefs.group_of_row[rows], return_inverse=True)
-        dense = self.beliefs.covariances.dense(groups)
+        dense, index = self._dense(rows)
         if self.root is not None:
             dense = self.root @ dense @ self.root.T
-        by_row: FloatArray = dense[index]
-        return by_row
+        return np.asarray(dense[index])
+
+    def _dense(self, rows: slice | IntArray) -> tuple[FloatArray, IntArray]:
+        groups, index = np.unique(self.beliefs.group_of_row[rows], return_inverse=True)
+        return self.beliefs.covariances.dense(groups), index
 
     def weights_and_offsets(
         self, rows: slice | IntArray, *, seen: bool = True

@@ -21,25 +21,12 @@ from absentia.kernels.belief_moments import (
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.tiles import assembled, squares_of, symmetrised
 from absentia.kernels.metric import Smoothing, resolve_gammas
-from absentia.parameters import FINITE, Rule, check_parameters, declared, finite, words
+from absentia.parameters import CENTRE, FINITE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray
 
 #: Squared length of the mean over the sum of variances from which "auto" takes the mean off.
 #: Products then lose five of sixteen digits; before that, machines centre the matrix instead.
 _FAR = 1e5
-
-
-def _is_centre(value: object) -> bool:
-    if not isinstance(value, np.ndarray | list | tuple):
-        return False
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return array.ndim == 1 and bool(np.isfinite(array).all())
-
-
-_CENTRE = Rule(("one finite number per column",), _is_centre) | words("auto", None)
 
 
 @declared
@@ -88,7 +75,7 @@ class ExpectedLinear(Kernel):
     """
 
     name = "expected-linear"
-    _rules: ClassVar[dict[str, Rule]] = {"centre": _CENTRE}
+    _rules: ClassVar[dict[str, Rule]] = {"centre": CENTRE | words("auto", None)}
 
     diagonal: Diagonal = "independent"
     centre: ArrayLike | Literal["auto"] | None = None

@@ -111,8 +111,12 @@ def prepare_rows(lanes, rows, precision, first, n_rows, scaled, with_blocks):
                 index[lane, size] = k
                 size += 1
         lanes.sizes[lane] = size
-        if with_blocks:
-            _copy_block(matrix, lane, index[lane], d, size, rows.base, lanes.blocks)
+        block = lane * d * d  # (U - base * I) on what the row misses, contiguous
+        for r in range(size if with_blocks else 0):
+            for c in range(size):
+                place = (index[lane, r] * d + index[lane, c]) * LANES + lane
+                lanes.blocks[block + r * size + c] = matrix[place]
+            lanes.blocks[block + r * size + r] -= rows.base
     if len(lanes.inverse) > 0:
         _observed_parts(precision, lanes)
         for lane in range(LANES):
@@ -123,16 +127,6 @@ def prepare_rows(lanes, rows, precision, first, n_rows, scaled, with_blocks):
         for c in range(d):
             place = (r * d + c) * LANES
             store8(matrix, place, add8(splat8(precision[r, c]), load8(matrix, place)))
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def _copy_block(matrix, lane, index, d, size, base, blocks):
-    """Copy ``(U - base * I)[index, index]`` of one lane into its block, contiguous."""
-    block = lane * d * d
-    for r in range(size):
-        for c in range(size):
-            blocks[block + r * size + c] = matrix[(index[r] * d + index[c]) * LANES + lane]
-        blocks[block + r * size + r] -= base
 
 
 @compiled(error_model="numpy", makes_arrays=False)

@@ -162,7 +162,14 @@ PATHS = (
     ),
     Path(
         "overlaps",  # with the loading of scattered entries: measured at 34, 100 and 300 columns
-        applies=lambda pairs: pairs.d > _NARROW and pairs.euclidean and uses_overlaps(pairs),
+        applies=lambda pairs: (
+            pairs.d > _NARROW
+            and pairs.euclidean
+            and all(
+                uses_precisions(side.beliefs, pairs.smoothing, _LARGEST_SPREAD_OVERLAPS)
+                for side in pairs.sides
+            )
+        ),
         cost=lambda pairs: (
             500
             + 0.5 * (pairs.squares[0] + pairs.empty * pairs.squares[1])
@@ -205,22 +212,15 @@ def has_factors(beliefs: Beliefs, smoothing: Smoothing) -> bool:
     return bool((variances / widths).max() < _LARGEST_SPREAD)
 
 
-def uses_precisions(beliefs: Beliefs, smoothing: Smoothing) -> bool:
+def uses_precisions(
+    beliefs: Beliefs, smoothing: Smoothing, largest_spread: float = _LARGEST_SPREAD
+) -> bool:
     """Return whether rounding allows precisions of a density to be used instead of covariances."""
     least, most = smoothing.range_in_units(beliefs.prior)
     return (
         beliefs.prior.inflation < _LARGEST_INFLATION
-        and most < _LARGEST_SPREAD
+        and most < largest_spread
         and least > _SMALLEST_SPREAD
-    )
-
-
-def uses_overlaps(pairs: Pairs) -> bool:
-    """Return whether rounding allows the difference of ``F`` and the identity."""
-    return all(
-        uses_precisions(side.beliefs, pairs.smoothing)
-        and pairs.smoothing.range_in_units(side.beliefs.prior)[1] < _LARGEST_SPREAD_OVERLAPS
-        for side in pairs.sides
     )
 
 

@@ -288,7 +288,12 @@ def log_self_similarities(
         return all_rows[P.rows_of_whole].copy()
     if P.n_components == 1 and scaled and _is_conditioned(P) and uses_precisions(P, smoothing):
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
-        of_rows = -0.5 * _log_determinant_ratios(P, smoothing)[P.group_of_row]
+        precision, work = P.prior.precisions[0], P.whole.patterns.masks.size * P.n_features
+        # Copies of our own: compiled code is compiled once more for read-only arrays.
+        measure, masks = principal_log_determinants.choose(work), np.array(P.patterns.masks)
+        ratios = measure(precision + 2 * smoothing.information, masks)
+        ratios -= measure(precision.copy(), masks)
+        of_rows = -0.5 * ratios[P.group_of_row]
         return of_rows if log_factor is None else of_rows + log_factor(0, 0)
     return _mixed_self_similarities(P, smoothing, scaled, log_factor)
 
@@ -330,13 +335,3 @@ def _mixed_self_similarities(
                 term += log_factor(a, b)[part]
             out[part] = np.logaddexp(out[part], term)
     return out
-
-
-def _log_determinant_ratios(P: Beliefs, smoothing: Smoothing) -> FloatArray:
-    """Return ``log det (G + 2 inv(C0))[L,L] - log det G[L,L]`` for what each pattern misses."""
-    precision = P.prior.precisions[0]
-    masks = P.patterns.masks
-    log_determinants = principal_log_determinants.choose(P.whole.patterns.masks.size * P.n_features)
-    # Copies of our own: compiled code is compiled once more for read-only arrays.
-    spread = log_determinants(precision + 2 * smoothing.information, np.array(masks))
-    return np.asarray(spread - log_determinants(precision.copy(), np.array(masks)))
