@@ -115,7 +115,7 @@ def test_a_frame_of_every_type(model):
     }
     page = machine._repr_html_()
     assert "<td>colour</td>" in page
-    assert "used as limits" in repr(plan)
+    assert "are limits" in repr(plan)
     assert list(machine.feature_names_in_)[:2] in (["age", "colour"], list(plan.labels)[:2])
     # A word that training never saw is missing, and so is a column that is not there.
     missing = frame.assign(colour=None)
