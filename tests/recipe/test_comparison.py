@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 import absentia
 from absentia.cli.app import train_command
-from absentia.recipe.comparison import Comparison, compare, standard_error
+from absentia.recipe.comparison import QUICK_METHODS, Comparison, compare, standard_error
 
 RNG = np.random.default_rng(0)
 FOLDS = RNG.normal(0.8, 0.02, size=5)
@@ -73,14 +73,12 @@ NOISE = 0.01 * np.array([-1, 1, 0, 1, -1])
         ({"genrbf": 0.9, "knn": 0.8}, "Train genrbf: absentia train f.csv -t y -o model.skops "),
         (
             {"knn": 0.9, "mean": 0.85, "genrbf-mixture": 0.7, "genrbf": 0.6},
-            "knn cannot be trained from the command line. The best method that can be is "
-            "genrbf-mixture (accuracy 0.700 ± 0.007, which is worse): absentia train f.csv -t y -o "
-            "model.skops --method genrbf-mixture",
+            "Train genrbf-mixture: absentia train f.csv -t y -o model.skops "
+            "--method genrbf-mixture",
         ),
         (
             {"knn": 0.9, "genrbf": 0.899},
-            "knn cannot be trained from the command line. The best method that can be is genrbf "
-            "(accuracy 0.899 ± 0.007, no significant difference): absentia train",
+            "Train genrbf: absentia train",
         ),
         (
             {"knn": 0.9, "mean": 0.85},
@@ -94,6 +92,20 @@ def test_the_command_trains_what_is_recommended_or_says_that_it_cannot(scores, s
     best = max(scores.values())
     folds = {k: v + NOISE * (1 if v == best else -1) for k, v in scores.items()}
     assert train_command(comparison(folds), "f.csv", "y").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("score", "difference"), [(0.7, "significantly better"), (0.899, "no significant difference")]
+)
+def test_only_what_can_be_trained_is_recommended(score, difference):
+    found = comparison({"knn": 0.9 + NOISE, "mean": 0.85 - NOISE, "genrbf": score - NOISE})
+    assert found.best == "knn"
+    assert found.verdict.startswith(f"Use genrbf: accuracy {score:.3f} ± 0.007. knn, which ")
+    assert f"has accuracy 0.900 ± 0.007: {difference}." in found.verdict
+
+
+def test_a_quick_comparison_has_the_automatic_machine():
+    assert QUICK_METHODS[0] == "automatic"
 
 
 @pytest.fixture(scope="module")

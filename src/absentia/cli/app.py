@@ -71,10 +71,8 @@ def describe(
     from absentia.reports.describing import RUN_ANYWAY
     from absentia.tables.files.formats import replaced
 
-    if plot is not None:
-        check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
-    if html is not None:
-        check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
+    check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
+    check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
     frame = without_columns(read_table(file, sheet), names_in(ignore) or ())
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
@@ -113,7 +111,7 @@ def compare(
         typer.Option(metavar="FOLDER", help="Write a page and a picture into this folder."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Four quick methods on 300 rows, within a minute.")
+        bool, typer.Option("--quick", help="Five methods on 300 rows, in about a minute.")
     ] = False,
     max_rows: Annotated[
         int | None,
@@ -162,6 +160,7 @@ def compare(
         max_rows=max_rows or (comparison.QUICK_ROWS if quick else 1000),
         random_state=seed,
         n_jobs=jobs,
+        time_budget=comparison.QUICK_SECONDS if quick else None,
         step=lambda share, text: None if quiet else say(f"{100 * share:3.0f} %  {text}"),
     )
     advice = train_command(found, file, target)
@@ -175,25 +174,18 @@ def compare(
 
 
 def train_command(found: Comparison, file: str, target: str) -> str:
-    """Return the command that trains the recommended method, or the best that can be trained.
+    """Return the command that trains the recommended method.
 
     Without any such method among those compared, this is the default of ``absentia train``.
     """
-    name, best = found.trainable, found.best
+    name = found.trainable
     method = "" if name in (None, "automatic") else f" --method {name}"
     train = f"absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
-    if name == best:
+    if name is not None:
         return f"Train {name}: {train}"
-    cannot = f"{best} cannot be trained from the command line"
-    if name is None:
-        return (
-            f"{cannot}, nor can the others. An average of different models, which was not "
-            f"compared, can be: {train}"
-        )
-    behind = "no significant difference" if name in found.as_good else "which is worse"
     return (
-        f"{cannot}. The best method that can be is {name} ({found.measure} "
-        f"{found.mean(name):.3f} ± {found.standard_error(name):.3f}, {behind}): {train}"
+        f"{found.best} cannot be trained from the command line, nor can the others. An average of "
+        f"different models, which was not compared, can be: {train}"
     )
 
 

@@ -176,8 +176,7 @@ def predict(
 
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
-    if output not in (None, "-"):
-        check_output(str(output), inputs=[file, model], force=force)
+    check_output(output, inputs=[file, model], force=force)
     fitted, frame, cells = _model_and_rows(model, file, sheet)
     rows = fitted.rows(frame)
     found = predictions(fitted, rows, probabilities or (uncertainty and fitted.classes is not None))
@@ -283,8 +282,7 @@ def ask(
     """
     import pandas as pd
 
-    if output not in (None, "-"):
-        check_output(str(output), inputs=[file, model, costs or file], force=force)
+    check_output(output, inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs), costs)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
     rows = fitted.rows(frame)
@@ -325,8 +323,7 @@ def explain(
     (the prediction for a row of which nothing is known) to the prediction: the quantity, or the
     probability of the second of two classes and of the likeliest of several.
     """
-    if output not in (None, "-"):
-        check_output(str(output), inputs=[file, model], force=force)
+    check_output(output, inputs=[file, model], force=force)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
     _show(fitted.explanation(fitted.rows(frame)).ranked(top), output)
 

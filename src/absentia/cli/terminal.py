@@ -165,7 +165,7 @@ def read_table_and_cells(
 
 
 def check_output(
-    output: str | Path,
+    output: str | Path | None,
     *,
     inputs: Sequence[str | Path] = (),
     force: bool = False,
@@ -173,11 +173,14 @@ def check_output(
 ) -> None:
     """Raise where a file could not be written, or would overwrite something.
 
-    ``inputs`` are never overwritten, other files with ``force`` only. ``endings`` are those that
-    the name may have, by default those of tables; with none it may have any.
+    None and ``-`` are the standard output. ``inputs`` are never overwritten, other files with
+    ``force`` only. ``endings`` are those that the name may have, by default those of tables; with
+    none it may have any.
     """
     from absentia.tables.files.formats import KNOWN, WRITTEN
 
+    if output is None or output == "-":
+        return
     path = Path(output)
     if endings != () and not path.name.lower().endswith(endings or WRITTEN):
         expected = f"a name that ends in {', '.join(endings)}" if endings else KNOWN

@@ -31,8 +31,8 @@ from absentia.parameters import (
     words,
 )
 from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
-from absentia.tables.category_columns import codes_of_values, find_columns
 from absentia.tables.streams import Stream
+from absentia.tables.table import codes_of_values, find_columns
 
 
 @declared

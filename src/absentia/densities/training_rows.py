@@ -27,10 +27,10 @@ from absentia.densities.em.scaling import Scaling, pair_sums, shrinkage_from_sum
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray, Learned, Table
-from absentia.tables.category_columns import CategoryColumns
 from absentia.tables.margins import Margins
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
+from absentia.tables.table import CategoryColumns
 
 # Rows of an out-of-core table that curves are fitted to.
 _ROWS_FOR_CURVES = 20_000

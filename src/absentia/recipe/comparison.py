@@ -37,8 +37,10 @@ _LEVEL = 0.05
 _FASTER = 2.0
 _MOST_NAMED = 4
 #: Methods and rows of a comparison that takes less than a minute.
-QUICK_METHODS = ("genrbf", "mean-indicator", "hist-gradient-boosting", "random-forest")
-QUICK_ROWS = 300
+QUICK_METHODS = (
+    *(AUTOMATIC, "genrbf", "mean-indicator", "hist-gradient-boosting", "random-forest"),
+)
+QUICK_ROWS, QUICK_SECONDS = 300, 8.0
 
 
 def compare(
@@ -54,6 +56,7 @@ def compare(
     max_rows: int | None = 1000,
     random_state: int = 0,
     n_jobs: int | None = None,
+    time_budget: float | None = None,
     step: Callable[[float, str], None] = lambda share, text: None,
 ) -> Comparison:
     """Compare methods on a table by repeated five-fold cross-validation.
@@ -87,6 +90,8 @@ def compare(
     random_state : int, default=0
     n_jobs : int, optional
         Folds that are computed at the same time.
+    time_budget : float, optional
+        Seconds after which the automatic machine of a fold tries no more members.
     step : callable
         Called with the share of the work that is done and the name of the next method.
 
@@ -130,7 +135,7 @@ def compare(
                 found = cross_validate(
                     BASELINES[name].make(table.task, random_state, rows.n_features)
                     if name in BASELINES
-                    else new_steps(name, table.task, seed=random_state),
+                    else new_steps(name, table.task, seed=random_state, time_budget=time_budget),
                     rows if name in METHODS else complete,
                     table.target,
                     cv=folds,
@@ -208,20 +213,31 @@ class Comparison:
         """Return the corrected standard error of the mean score."""
         return standard_error(self.scores[method][self.measure])
 
+    def _score(self, method: str) -> str:
+        return f"{self.measure} {self.mean(method):.3f} ± {self.standard_error(method):.3f}"
+
     @property
     def verdict(self) -> str:
-        """The method to use, and the methods that are as good, in words."""
+        """The method to use, and the methods that are as good, in words.
+
+        A baseline, which ``absentia train`` does not have, is used only where nothing else is
+        compared.
+        """
         order, best, as_good = self.methods, self.best, self.as_good
-        score = f"{self.measure} {self.mean(best):.3f} ± {self.standard_error(best):.3f}"
-        sentences = [f"Use {best}: {score}."]
+        name = self.trainable or best
+        score = self._score(best)
+        sentences = [f"Use {name}: {self._score(name)}."]
         if self.mean(best) - 2 * self.standard_error(best) <= self.baseline:
             sentences = [
                 f"No method is clearly better than the best constant prediction "
                 f"({self.baseline:.3f}): the best, {best}, has {score}."
             ]
-        if len(order) > 1 and not as_good:
+        elif name != best:
+            how = "no significant difference" if name in as_good else "significantly better"
+            sentences.append(f"{best}, which absentia train does not have, has {score}: {how}.")
+        if len(order) > 1 and not as_good and name == best:
             sentences.append("It is significantly ahead of all others.")
-        elif as_good:
+        elif as_good and name == best:
             more = len(as_good) - _MOST_NAMED
             named = ", ".join(as_good[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
             where = f"from {named}"

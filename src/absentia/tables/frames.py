@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -234,16 +235,10 @@ def with_cells(frame: pd.DataFrame, values: np.ndarray, filled: BoolArray) -> pd
         cells[:] = list(column)
         cells[filled[:, j]] = values[filled[:, j], j]
         made = type(column)(list(cells))
-        try:
+        gone = "is_null" if polars else "isna"
+        with suppress(Exception):  # each library has its own errors for what a type cannot hold
             same = made.cast(column.dtype) if polars else made.astype(column.dtype)
-            kept = (
-                same.is_null().eq(made.is_null()).all()
-                if polars
-                else same.isna().equals(made.isna())
-            )
-            made = same if kept else made
-        except Exception:  # each library has its own errors for values that a type cannot hold
-            pass
+            made = same if (getattr(same, gone)() == getattr(made, gone)()).all() else made
         columns[name] = made if polars else made.set_axis(frame.index)
     return type(frame)(columns)
 
