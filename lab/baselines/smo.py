@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.solver_status import SolverStatus
+from absentia.progress import SolverStatus
 from absentia.tables import FloatArray
 
 _SMALL = 1e-12

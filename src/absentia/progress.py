@@ -1,4 +1,4 @@
-"""Progress of long fits: a bar on the terminal, and log records.
+"""Progress and ends of long fits: a bar on the terminal, log records, why a solver stopped.
 
 Everything that can take longer than a few seconds reports here. A parameter ``progress`` or
 ``verbose`` decides what is shown on the terminal; the records of the logger ``"absentia"`` are for
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import Enum
 from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
@@ -28,6 +29,24 @@ _printed: ContextVar[bool] = ContextVar("printed", default=False)
 
 #: The library's one logger.
 LOGGER = logging.getLogger("absentia")
+
+
+class SolverStatus(Enum):
+    """Reason why a solver stopped; the value is a phrase for messages."""
+
+    CONVERGED = "converged"
+    ALMOST = "converged, less accurately than asked"
+    EXHAUSTED = "out of iterations"
+    STALLED = "no further progress"
+    FAILED = "failed numerically"
+    UNCERTIFIED = "a solution that its own bound contradicts"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the result is as accurate as was asked."""
+        return self is SolverStatus.CONVERGED
+
+
 LOGGER.addHandler(logging.NullHandler())
 
 #: Seconds between two lines, where there is no tqdm to draw a bar.

@@ -48,8 +48,8 @@ from absentia.tables import (
     set_fitted,
 )
 from absentia.tables.column_plan import ShowsColumns
+from absentia.tables.columns.training_columns import warn_of_sentinels
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.plan_notes import warn_of_sentinels
 from absentia.tables.reading import from_arrow, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing, row_weights
 

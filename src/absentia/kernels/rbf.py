@@ -56,6 +56,8 @@ class _RBF(Kernel):
         return with_params(resolved, **params)
 
     def _factor(self, P: Beliefs, Q: Beliefs | None) -> CategoryFactor | None:
+        if P.codes is None:
+            return None
         return CategoryFactor.of(P, Q, self.category_weight, self.category_similarities)
 
     def _smoothing(self, P: Beliefs) -> Smoothing:

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_sample_weight
 
-from absentia.engine.solver_status import SolverStatus
 from absentia.machines.base import KernelMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import CentredGram
@@ -19,6 +18,7 @@ from absentia.machines.newton import LogisticSolution, fit_gram
 from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
 from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
+from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 # With less the answer is the intercept alone, as with this, but sums are no normal numbers.

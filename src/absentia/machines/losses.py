@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from absentia.engine.solver_status import SolverStatus
+from absentia.progress import SolverStatus
 from absentia.tables import BoolArray, FloatArray
 
 Loss = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]

@@ -26,7 +26,7 @@ from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logsumexp, softmax
 
-from absentia.engine.solver_status import SolverStatus
+from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray
 
 _SUFFICIENT_DECREASE = 1e-4

@@ -28,7 +28,7 @@ from absentia.tables import (
     TableLike,
     is_absent,
 )
-from absentia.tables.phrases import counted, frames_of_absentia
+from absentia.tables.phrases import frames_of_absentia
 from absentia.tables.reading import reads_as_number
 from absentia.tables.rows import check_largest_weight, huge_weights_refused
 
@@ -328,7 +328,7 @@ def check_matrix_size(X: TableLike, machine: str) -> None:
         instead = "Use Nystroem features in front of a linear model, or"
     takes = (
         f"{machine} holds a kernel value for every pair of rows: {0.5e-9 * needed:,.0f} GB for "
-        f"{counted(int(n_rows), 'row')}, "
+        f"{int(n_rows):,} rows, "
     )
     if memory is not None and needed > memory:
         most = int((memory / 16) ** 0.5) // 1000 * 1000

@@ -21,7 +21,11 @@ from absentia.tables.columns.guesses import SEPARATOR, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
 from absentia.tables.columns.readings import ColumnReading, filled, without_sentinels
 from absentia.tables.columns.supports import Support
-from absentia.tables.columns.training_columns import Options, read_training_columns
+from absentia.tables.columns.training_columns import (
+    Options,
+    read_training_columns,
+    warn_of_sentinels,
+)
 from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import aligned
@@ -30,7 +34,6 @@ from absentia.tables.plan_notes import (
     plan_lines,
     warn_of_absent_columns,
     warn_of_later_columns,
-    warn_of_sentinels,
 )
 from absentia.tables.reading import FloatArray, IntArray, as_frame, from_arrow, is_frame
 from absentia.tables.stored import Stored

@@ -91,17 +91,6 @@ def _warn(message: str) -> None:
     warnings.warn(message, stacklevel=frames_of_absentia())
 
 
-def warn_of_sentinels(readings: Mapping[str, ColumnReading]) -> None:
-    """Warn of numbers that are taken for sentinels: a guess that changes values."""
-    found = [f"{name!r} has {r.note}" for name, r in readings.items() if r.sentinels]
-    if found:
-        some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
-        _warn(
-            f"Codes for missing values: {some}. To keep them as numbers, use "
-            "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array."
-        )
-
-
 def warn_of_later_columns(
     columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
 ) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from absentia.engine.solver_status import SolverStatus
+from absentia.progress import SolverStatus
 from lab.baselines import GeometricMarginSVC
 from lab.baselines.smo import solve_dual
 

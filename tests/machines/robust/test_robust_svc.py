@@ -19,7 +19,6 @@ from absentia import (
     RobustSVC,
     kernel_variance,
 )
-from absentia.engine.solver_status import SolverStatus
 from absentia.machines.robust import cone as robust_cone
 from absentia.machines.robust import robust_svc as robust
 from absentia.machines.robust.cone import RobustSolution, robust_objective, solve_robust
@@ -31,6 +30,7 @@ from absentia.machines.robust.interior_point import (
     _product,
     _Scaling,
 )
+from absentia.progress import SolverStatus
 from machines.contract import MachineContract, table, targets_of
 from oracles.robust import robust_minimum, robust_minimum_by_cones
 

@@ -21,8 +21,7 @@ from scipy.linalg import solve_triangular
 
 from absentia.beliefs import Prior
 from absentia.densities.em.expectation import ExpectedMoments
-from absentia.engine.solver_status import SolverStatus
-from absentia.progress import report
+from absentia.progress import SolverStatus, report
 from absentia.tables import FloatArray, IntArray
 
 #: From parameters to the objective there and the next parameters; None where there is none.

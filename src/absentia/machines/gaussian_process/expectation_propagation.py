@@ -33,10 +33,10 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, expit, log_expit, logsumexp, softmax
 
 from absentia.beliefs.draws import DrawPoints
-from absentia.engine.solver_status import SolverStatus
 from absentia.engine.threads import bounded_slices
 from absentia.machines.newton import factor_identity_plus
 from absentia.machines.uncertainty import entropy
+from absentia.progress import SolverStatus
 from absentia.tables import BoolArray, FloatArray, IntArray
 
 #: Number of sweeps before the last one that are mixed.

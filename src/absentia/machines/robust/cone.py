@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.engine.solver_status import SolverStatus
 from absentia.machines.robust.interior_point import solve_interior
-from absentia.progress import report
+from absentia.progress import SolverStatus, report
 from absentia.tables import FloatArray
 
 # Variances below this part of a squared kernel value count as zero. They are no larger than what

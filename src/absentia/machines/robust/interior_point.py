@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from absentia.engine.solver_status import SolverStatus
-from absentia.progress import report
+from absentia.progress import SolverStatus, report
 from absentia.tables import FloatArray
 
 #: Share of the way to the boundary of the cones that a step may take.

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.beliefs import Beliefs, CovarianceTable
-from absentia.engine.solver_status import SolverStatus
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.kernels.base import Kernel, Product
 from absentia.kernels.mask import MaskKernel
@@ -35,6 +34,7 @@ from absentia.parameters import (
     require,
     words,
 )
+from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
 _FAILED = (

@@ -7,6 +7,7 @@ column, and numbers get their supports.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import guess_columns, id_note, read_as
 from absentia.tables.columns.readings import ColumnReading, filled, places_of
 from absentia.tables.columns.supports import Support
-from absentia.tables.phrases import counted, listed, overrule
+from absentia.tables.phrases import counted, frames_of_absentia, listed, overrule
 from absentia.tables.reading import FloatArray, IntArray
 
 #: Whole numbers with fewer different values are classes, as far as encoding by the target goes.
@@ -250,3 +251,15 @@ def _with_supports(
             )
         start += width
     return out
+
+
+def warn_of_sentinels(readings: Mapping[str, ColumnReading]) -> None:
+    """Warn of numbers that are taken for sentinels: a guess that changes values."""
+    found = [f"{name!r} has {r.note}" for name, r in readings.items() if r.sentinels]
+    if found:
+        some = "; ".join(found[:5]) + f"; and {len(found) - 5} more columns" * (len(found) > 5)
+        warnings.warn(
+            f"Codes for missing values: {some}. To keep them as numbers, use "
+            "ColumnPlan.of(X, kinds={column: 'number'}).read(X), or pass an array.",
+            stacklevel=frames_of_absentia(),
+        )
