@@ -49,8 +49,8 @@ def kernel_named(name: object, gamma: Widths = "scale") -> Kernel:
     if not isinstance(name, str) or name.replace("_", "-") not in kinds:
         known = ", ".join(repr(key) for key in kinds)
         raise (ValueError if isinstance(name, str) else TypeError)(
-            f"kernel must be one of {known}, found {shown(name)}. Any other kernel can be given as "
-            "an object, such as GenRBF(gamma=0.1)."
+            f"kernel must be one of {known}, found {shown(name)}. Any other can be given as a "
+            "Kernel, such as GenRBF(gamma=0.1)."
         )
     kernel = kinds[name.replace("_", "-")]()
     return kernel.set_params(gamma=gamma) if "gamma" in kernel.get_params() else kernel
