@@ -6,7 +6,7 @@ import pytest
 from absentia import Beliefs, ExpectedRBF, GenRBF
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition
-from absentia.engine import principal, sums
+from absentia.engine import principal
 from absentia.engine.gram import explicit, pair_tiles, products
 from absentia.engine.threads import bounded_blocks
 from absentia.kernels.gram import dispatch, lane_pairs
@@ -150,8 +150,6 @@ def test_every_compiled_function_has_one_signature():
         products.reorder,
         principal.principal_log_determinants.compiled,
         principal.log_determinants_and_lengths.compiled,
-        sums._compressed,
-        sums._fill,
     ):
         # None where all problems were small enough for NumPy.
         assert len(compiled.signatures) <= 1, compiled
