@@ -11,7 +11,6 @@ from lab.baselines.imputers.multiple_imputation import (
     MultipleImputationRegressor,
 )
 from lab.baselines.imputers.neighbours import IncompleteCaseKNNImputer
-from lab.baselines.imputers.r_mice import RMiceImputer, r_mice_is_available
 from lab.baselines.imputers.svr_imputer import SVRImputer
 from lab.baselines.karma import KarmaSVC, KarmaSVR, karma_kernel
 from lab.baselines.nan_learners import EncodedLabelsClassifier, make_nan_learner
@@ -30,12 +29,10 @@ __all__ = [
     "MissForestImputer",
     "MultipleImputationClassifier",
     "MultipleImputationRegressor",
-    "RMiceImputer",
     "RandomImputer",
     "SVRImputer",
     "SampledImputer",
     "karma_kernel",
     "make_nan_learner",
-    "r_mice_is_available",
     "registry",
 ]

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
-from lab.baselines.imputers.r_mice import r_mice_is_available
 
 ParameterGrid = Mapping[str, Sequence[Any]]
 TAGS = ("handles_nan", "multiclass", "probabilistic", "stochastic", "own")
@@ -46,7 +45,7 @@ class Comparator:
     extra : str or None
         The extra of absentia that brings what it needs; None where nothing more is needed.
     requires : str or None
-        The module that must be importable (``"R"``: the program R with its package mice).
+        The module that must be importable.
     """
 
     name: str
@@ -101,8 +100,6 @@ class Comparator:
         """Return whether its dependencies are installed."""
         if self.requires is None:
             return True
-        if self.requires == "R":
-            return r_mice_is_available()
         return find_spec(self.requires) is not None
 
     def _check_task(self, task: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -30,7 +29,6 @@ from lab.baselines.imputers.multiple_imputation import (
     MultipleImputationRegressor,
 )
 from lab.baselines.imputers.neighbours import IncompleteCaseKNNImputer
-from lab.baselines.imputers.r_mice import RMiceImputer
 from lab.baselines.imputers.svr_imputer import SVRImputer
 from lab.baselines.karma import KarmaSVC, KarmaSVR
 from lab.baselines.nan_learners import make_nan_learner
@@ -191,13 +189,6 @@ def _automatic(task: Task, random_state: RandomState) -> BaseEstimator:
     )
 
 
-_MICE = _pooled(
-    "mice",
-    "chained equations, five draws, predictions pooled",
-    "van Buuren and Groothuis-Oudshoorn 2011",
-    lambda random_state: ChainedEquationsImputer(random_state=random_state),
-)
-
 ENTRIES: tuple[Comparator, ...] = (
     Comparator(
         "automatic",
@@ -305,15 +296,11 @@ ENTRIES: tuple[Comparator, ...] = (
         lambda random_state: MissForestImputer(random_state=random_state),
         stochastic=True,
     ),
-    _MICE,
-    replace(
-        _pooled(
-            "mice-r",
-            "the same by R's own mice (predictive mean matching)",
-            _MICE.reference,
-            lambda random_state: RMiceImputer(random_state=random_state),
-        ),
-        requires="R",
+    _pooled(
+        "mice",
+        "chained equations, five draws, predictions pooled",
+        "van Buuren and Groothuis-Oudshoorn 2011",
+        lambda random_state: ChainedEquationsImputer(random_state=random_state),
     ),
     Comparator(
         "karma",

@@ -28,8 +28,8 @@ from lab.experiments.inner_search import (
 )
 
 Kind = Literal["absentia", "imputation", "kernel", "learner"]
-#: Many fits, cone programs, R, or for wide tables: only where a protocol asks for them by name.
-_ONLY_ON_DEMAND = ("automatic", "genrbf-low-rank", "robust", "robust-spherical", "mice-r")
+#: Many fits, cone programs, or for wide tables: only where a protocol asks for them by name.
+_ONLY_ON_DEMAND = ("automatic", "genrbf-low-rank", "robust", "robust-spherical")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Method:
 def methods_for(task: Task, names: Sequence[str] | None = None) -> list[str]:
     """Return the names of the methods that can do a task and are installed, in registry order.
 
-    Cone programs, what needs R and what is for wide tables are left out unless they are named.
+    Cone programs and what is for wide tables are left out unless they are named.
     """
     able = [name for name, entry in registry(task, available=True).items()]
     if names is None:

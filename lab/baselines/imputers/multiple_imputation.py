@@ -51,8 +51,8 @@ class _MultipleImputation(MetaEstimatorMixin, TakesMissing):
         if not hasattr(imputer, "draws"):
             raise TypeError(
                 f"imputer must be able to draw several completed tables, but "
-                f"{type(imputer).__name__} has no method 'draws'. Use ChainedEquationsImputer, "
-                "SampledImputer or RMiceImputer."
+                f"{type(imputer).__name__} has no method 'draws'. Use ChainedEquationsImputer "
+                "or SampledImputer."
             )
         # The chains of an imputer are run when it is fitted, so it must know how many.
         known = imputer.get_params(deep=False)

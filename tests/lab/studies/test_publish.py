@@ -1,6 +1,5 @@
 """What goes from a file of results into the documentation."""
 
-import pandas as pd
 import pytest
 
 from lab.experiments.running.cells import CellResult, Context, Score
@@ -9,7 +8,6 @@ from lab.experiments.suites import PROTOCOLS
 from lab.publish.markdown import bold_best, number, table
 from lab.publish.pages import publish_suite
 from lab.publish.papers import WRITERS, publish_comparison
-from lab.publish.wide import beside_published
 
 CONTEXT = Context(size="small")
 
@@ -84,14 +82,3 @@ def test_tables_and_numbers():
     ]
     assert bold_best([0.5, 0.7, float("nan")], lower_is_better=True) == ["**0.500**", "0.700", ""]
     assert table(("a", "b"), [("x", 0.25)]) == "| a | b |\n|:--|--:|\n| x | 0.250 |\n"
-
-
-def test_methods_of_wide_tables_stand_beside_published_ones():
-    facts = {"dataset": "wide_one", "metric": "score"}
-    lines = [{**facts, "method": "new", "fold": k, "value": 0.5 + k / 10} for k in range(5)]
-    lines += [{**facts, "method": "unfinished", "fold": k, "value": 1.0} for k in range(4)]
-    lines += [{**lines[0], "metric": "log_loss", "value": 9.0}]
-    published = pd.DataFrame({"dataset": ["wide_one"], "method": ["genrbf"], "mean": [0.25]})
-    found = beside_published(pd.DataFrame(lines), published)
-    assert found.splitlines()[0] == "| data set | new | genrbf, earlier |"
-    assert found.splitlines()[2] == "| wide one | 0.700 | 0.250 |"
