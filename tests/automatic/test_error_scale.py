@@ -131,7 +131,7 @@ def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
 
 def test_lines_without_a_slope_have_one_width_per_level(machine):
     X, _ = linear_rows(50)
-    lines = np.tile([1.0, 0.0], (len(machine.errors_), 1))
+    lines = np.tile([1.0, 0.0, 0.0], (len(machine.errors_), 1))
     levels = ErrorScale(np.zeros(0), lines, machine.errors_, np.zeros(1))
     levels.validate()
     committee = machine.committee_
@@ -144,7 +144,7 @@ def test_lines_without_a_slope_have_one_width_per_level(machine):
 
 def test_more_hidden_cells_never_make_an_interval_narrower():
     """Levels whose errors fall by chance: the widths are made monotone."""
-    lines = np.array([[4.0, 0.0], [1.0, 0.0]])
+    lines = np.array([[4.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     scale = ErrorScale(np.zeros(2), lines, np.array([[0.0, 1.0]] * 2), np.zeros(1))
     levels = SimpleNamespace(
         levels=np.array([0.0, 1.0]),
@@ -152,6 +152,16 @@ def test_more_hidden_cells_never_make_an_interval_narrower():
     )
     widths = scale.half_widths(Table(np.zeros((3, 2))), 0.5, levels)
     np.testing.assert_allclose(widths, [1.0, 1.0, 1.0], rtol=1e-12)
+
+
+def test_few_holes_in_training_make_no_wide_intervals_of_rows_with_many():
+    """Six rows miss a column, by chance those of large errors: a line through them is steep."""
+    X, y = linear_rows(300, rate=0.0)
+    X[np.argsort(-np.abs(y - X @ [3.0, 2.0, 1.0, 0.5, 0.0]))[:6], 3] = np.nan
+    machine = AutoRegressor(**QUICK).fit(X, y)
+    new, targets = linear_rows(400, seed=1, rate=0.6)
+    lower, upper = machine.predict_interval(new, 0.5).T
+    assert 0.4 < ((lower <= targets) & (targets <= upper)).mean() < 0.7
 
 
 def test_one_gross_error_makes_no_slope():

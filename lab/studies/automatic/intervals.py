@@ -47,7 +47,7 @@ def trial(
     machine = AutoRegressor(members=MEMBERS, random_state=seed).fit(rows, y[:n])
     found = []
     errors = machine.errors_ / machine.target_scale_
-    line, signed = np.tile([1.0, 0.0], (len(errors), 1)), machine.error_scale_.signed
+    line, signed = np.tile([1.0, 0.0, 0.0], (len(errors), 1)), machine.error_scale_.signed
     by_level = ErrorScale(np.zeros(0), line, errors, signed)
     for scale in (by_level, machine.error_scale_):  # in the order of WAYS
         machine.error_scale_ = scale

@@ -9,7 +9,14 @@ from functools import partial
 import numpy as np
 
 from absentia.automatic.assembly import weigh
-from absentia.automatic.blending import tempered, weights_of_rows
+from absentia.automatic.blending import (
+    losses,
+    shrunk_weights,
+    stacking_weights,
+    tempered,
+    weights_of_rows,
+)
+from absentia.machines.targets import Task
 from absentia.tables import FloatArray
 from lab.studies.automatic.answers import MemberAnswers, expected_members, folds_of
 from lab.studies.automatic.trials import Trial
@@ -20,6 +27,43 @@ NEW_MEMBERS = ("linear", "extra-trees")
 #: Fitted once, with its own way with NaN: no member.
 CATBOOST = "catboost"
 CONTROLS = ("equal average of rivals", "equal average of rivals and CatBoost")
+
+
+#: From answers (n_members, n_samples, n_outputs), targets, weights of rows and task to weights.
+Weighting = Callable[..., FloatArray]
+_ROUNDS = 40
+
+
+def greedy_weights(
+    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
+) -> FloatArray:
+    """Return weights by forward selection with replacement (Caruana and others, 2004).
+
+    The weight of a member, shape (n_members,), is how often it was chosen in the best of the
+    rounds.
+    """
+    total = np.zeros(answers.shape[1:])
+    counts = np.zeros(len(answers))
+    best, best_loss = counts, np.inf
+    for step in range(1, _ROUNDS + 1):
+        tried = np.array(
+            [
+                np.average(losses((total + own) / step, y, task), weights=sample_weight)
+                for own in answers
+            ]
+        )
+        chosen = int(tried.argmin())
+        total = total + answers[chosen]
+        counts = counts + np.eye(len(answers))[chosen]
+        if tried[chosen] < best_loss - 1e-12:
+            best, best_loss = counts, tried[chosen]
+    weights: FloatArray = best / best.sum()
+    return weights
+
+
+def equal_weights(answers: FloatArray, *_: object) -> FloatArray:
+    """Return equal weights."""
+    return np.full(len(answers), 1.0 / len(answers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +94,7 @@ class Scene:
         self,
         *,
         names: Sequence[str] | None = None,
-        weighting: str = "shrunk",
+        weighting: Weighting = shrunk_weights,
         temperature: bool = True,
         one_set: str = "",
         plain: bool = False,
@@ -61,7 +105,7 @@ class Scene:
         ----------
         names : sequence of str, optional
             Members; all by default.
-        weighting : str
+        weighting : callable
         temperature : bool
         one_set : {"", "first", "mean"}
             Weights that depend on what a row misses, or one set for all rows: chosen on rows as
@@ -71,7 +115,7 @@ class Scene:
         """
         rows, chosen = self.trial.rows, list(names or self.names)
         own = np.stack([self.members[name].out_of_fold for name in chosen])
-        _, weights, temperatures, levels = weigh(self.folds, weighting, own)
+        _, weights, temperatures, levels = weigh(self.folds, own, weights_of=weighting)
         if one_set == "mean":
             weights = np.tile(weights.mean(axis=0), (len(weights), 1))
             temperatures = np.full_like(temperatures, np.exp(np.log(temperatures).mean()))
@@ -137,19 +181,19 @@ def all_methods(scene: Scene) -> dict[str, Callable[[], Answered]]:
     old = [name for name in names if name not in NEW_MEMBERS]
     found: dict[str, Callable[[], Answered]] = {
         "automatic": scene.average,
-        "greedy weights": lambda: scene.average(weighting="greedy"),
-        "stacking weights": lambda: scene.average(weighting="stacking"),
-        "equal weights": lambda: scene.average(weighting="equal"),
+        "greedy weights": lambda: scene.average(weighting=greedy_weights),
+        "stacking weights": lambda: scene.average(weighting=stacking_weights),
+        "equal weights": lambda: scene.average(weighting=equal_weights),
         "no temperature": lambda: scene.average(temperature=False),
         "equal weights, no temperature": lambda: scene.average(
-            weighting="equal", temperature=False
+            weighting=equal_weights, temperature=False
         ),
         "one set of weights": lambda: scene.average(one_set="first"),
         "one set of weights, hidden cells": lambda: scene.average(one_set="mean"),
         "trees: NaN as it comes": lambda: scene.average(plain=True),
         "without members on beliefs": lambda: scene.average(names=without_beliefs, plain=True),
         "without linear and extra-trees": lambda: scene.average(names=old),
-        "greedy, old members": lambda: scene.average(names=old, weighting="greedy"),
+        "greedy, old members": lambda: scene.average(names=old, weighting=greedy_weights),
         CONTROLS[0]: lambda: scene.rivals(without_beliefs),
     }
     if "beliefs-mixture" in names:

@@ -19,7 +19,7 @@ from lab.studies.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, tria
 _LEAST = 5e-5
 #: Columns of the file of scores.
 KEPT = ["experiment", "table", "repeat", "test", "method", "score", "loss"]
-_TESTS = ("as they are", "60 % hidden")
+TESTS = ("as they are", "60 % hidden")
 
 
 def score_all(store: Path, data: str, repeats: int) -> pd.DataFrame:
@@ -117,7 +117,7 @@ def _scored(split: Trial, answered: Answered) -> list[dict[str, Any]]:
         else:
             score = float((answers.argmax(axis=1) == split.y).mean())
             doubt = float(loss.mean())
-        lines.append({"test": _TESTS[k], "score": float(score), "loss": doubt})
+        lines.append({"test": TESTS[k], "score": float(score), "loss": doubt})
     return lines
 
 

@@ -40,6 +40,8 @@ class Trial:
         Test rows as they are, and with cells hidden.
     y : ndarray
         Targets of the test rows.
+    centre, scale : float
+        Mean and spread of quantities in the training rows, in the units of the table.
     """
 
     name: str
@@ -47,6 +49,12 @@ class Trial:
     rows: LearningRows
     tests: tuple[FloatArray, FloatArray]
     y: np.ndarray
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def in_units(self, y: np.ndarray) -> np.ndarray:
+        """Return targets in the units of the table; classes as they are."""
+        return y if self.rows.n_classes else self.centre + self.scale * y
 
     @property
     def seed(self) -> int:
@@ -75,13 +83,14 @@ def trial(name: str, repeat: int, folder: str) -> Trial:
     kind = StratifiedShuffleSplit if data.task == "classification" else ShuffleSplit
     splitter = kind(1, test_size=n_test, random_state=repeat)
     train, test = next(splitter.split(data.X, data.y))
-    y, n_classes = data.y, None
+    y, n_classes, centre, scale = data.y, None, 0.0, 1.0
     if data.task == "classification":
         classes, y = np.unique(data.y, return_inverse=True)
         n_classes = len(classes)
     else:
-        y = (y - y[train].mean()) / (y[train].std() or 1.0)
+        centre, scale = float(y[train].mean()), float(y[train].std()) or 1.0
+        y = (y - centre) / scale
     rows = LearningRows(data.X[train], y[train], None, n_classes)
     seed = crc32(f"hidden {name} {repeat}".encode()) % 2**31
     tests = (data.X[test], hide_cells(data.X[test], HIDDEN, seed))
-    return Trial(name, repeat, rows, tests, y[test])
+    return Trial(name, repeat, rows, tests, y[test], centre, scale)

@@ -14,7 +14,9 @@ is zero for complete rows. The expected squared error at each level of hidden ce
 and quantiles of ``|e| / sqrt(a + b v)`` make intervals; those of ``e / sqrt(a + b v)``, at level
 zero, make the mean of a target that is learned as a logarithm. The linear predictor only has to
 rank rows: ``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all rows of a
-level have the same interval. A quadratic one was tried and made no difference.
+level have the same interval. A quadratic one was tried and made no difference. A line ends at the
+largest ``v`` that it was fitted to: that of training rows with few missing values, extrapolated to
+rows with most of them hidden, would make their intervals several times too wide.
 """
 
 from __future__ import annotations
@@ -47,9 +49,9 @@ class ErrorScale(Stored):
     """Squared errors as lines in the variance of a linear predictor, a line per level.
 
     ``slopes`` (n_columns,) are the predictor ``w`` on the columns of the density, ``lines``
-    (n_levels, 2) ``a`` and ``b`` for a target with variance one, and ``quantiles`` (n_levels,
-    n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to 1; ``signed`` has those
-    of ``e / sqrt(a + b v)`` at level zero, at the middles of equal steps.
+    (n_levels, 3) ``a``, ``b`` and the largest ``v`` for a target with variance one, and
+    ``quantiles`` (n_levels, n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to
+    1; ``signed`` has those of ``e / sqrt(a + b v)`` at level zero, at the middles of equal steps.
     """
 
     slopes: FloatArray
@@ -60,7 +62,7 @@ class ErrorScale(Stored):
     def validate(self) -> None:
         """Raise ValueError unless all levels have a line and quantiles that are not negative."""
         self._require_array("slopes", np.float64, (None,))
-        self._require_array("lines", np.float64, (None, 2))
+        self._require_array("lines", np.float64, (None, 3))
         self._require_array("quantiles", np.float64, (len(self.lines), None))
         self._require_array("signed", np.float64, (None,))
         for name in ("slopes", "lines", "quantiles", "signed"):
@@ -97,6 +99,7 @@ class ErrorScale(Stored):
             _, variance = moments_of_projection(slopes[:, None], table[scored], density, points)
             line = fit_line(variance[:, 0], error[scored] ** 2)
             scale = np.sqrt(line[0] + line[1] * variance[:, 0])
+            line = np.append(line, variance.max(initial=0.0))
             ratio = error[scored] / np.where(scale > 0, scale, 1.0)
             lines.append(line)
             quantiles.append(np.quantile(np.abs(ratio), grid))
@@ -118,7 +121,8 @@ class ErrorScale(Stored):
             _, variance = moments_of_projection(
                 self.slopes[:, None], table, committee.density, committee.points.matched()
             )
-        scales = np.sqrt(self.lines[:, :1] + self.lines[:, 1:] * variance[:, 0])
+        noise, slope, largest = self.lines.T[:, :, None]
+        scales = np.sqrt(noise + slope * np.minimum(variance[:, 0], largest))
         widths = np.reshape(factors, (-1, 1)) * scales
         # More hidden cells never make a prediction surer.
         widths = np.maximum.accumulate(widths, axis=0)
