@@ -195,7 +195,7 @@ ENTRIES: tuple[Comparator, ...] = (
         "a weighted average of beliefs, indicators and trees",
         "Caruana and others 2004",
         _automatic,
-        {task: {"weighting": ("shrunk",)} for task in ("classification", "regression")},
+        {task: {"n_splits": (5,)} for task in ("classification", "regression")},
         handles_nan=True,
         probabilistic=True,
         stochastic=True,

@@ -262,7 +262,6 @@ def test_a_member_that_fails_is_left_out_and_all_failing_is_an_error():
         ({"members": "all"}, "members must be 'default'"),
         ({"members": ["nothing"]}, "There is no member 'nothing'"),
         ({"members": []}, "members is empty"),
-        ({"weighting": "best"}, "weighting must be"),
         ({"hidden": (0.6, 0.3)}, "hidden must be increasing"),
         ({"hidden": 0.3}, "hidden must be increasing"),
         ({"time_budget": 0}, "time_budget must be"),

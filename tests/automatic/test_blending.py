@@ -7,12 +7,12 @@ import pytest
 from scipy.special import softmax
 
 from absentia.automatic.blending import (
-    blend_weights,
     fit_temperature,
-    greedy_weights,
+    shrunk_weights,
     stacking_weights,
     tempered,
 )
+from lab.studies.automatic.methods import equal_weights, greedy_weights
 from oracles.averaging import (
     best_weights_on_a_grid,
     mixture_log_loss,
@@ -74,26 +74,22 @@ def test_shrunk_weights_of_few_rows_are_nearer_to_equal_ones():
         assert np.abs(few - 1 / 3).max() < np.abs(free - 1 / 3).max()
 
 
-@pytest.mark.parametrize("method", ["shrunk", "greedy", "stacking"])
+@pytest.mark.parametrize("method", [shrunk_weights, greedy_weights, stacking_weights])
 def test_a_row_of_weight_two_counts_as_two(method):
     twice = np.r_[np.arange(60), np.arange(30)]
     weights = np.where(np.arange(60) < 30, 2.0, 1.0)
     for answers, task in ((CHANCES, "classification"), (NUMBERS, "regression")):
         np.testing.assert_allclose(
-            blend_weights(method, answers, Y, weights, task),
-            blend_weights(method, answers[:, twice], Y[twice], np.ones(90), task),
+            method(answers, Y, weights, task),
+            method(answers[:, twice], Y[twice], np.ones(90), task),
             atol=1e-8,  # nonnegative least squares solves a differently scaled system
         )
 
 
 def test_one_perfect_member_gets_everything():
     perfect = np.concatenate([np.eye(3)[Y][None], CHANCES])
-    np.testing.assert_array_equal(
-        blend_weights("greedy", perfect, Y, ONES, "classification"), [1, 0, 0, 0]
-    )
-    np.testing.assert_array_equal(
-        blend_weights("equal", CHANCES, Y, ONES, "classification"), np.full(3, 1 / 3)
-    )
+    np.testing.assert_array_equal(greedy_weights(perfect, Y, ONES, "classification"), [1, 0, 0, 0])
+    np.testing.assert_array_equal(equal_weights(CHANCES), np.full(3, 1 / 3))
 
 
 def test_a_temperature_undoes_what_was_done_to_the_probabilities():

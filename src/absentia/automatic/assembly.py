@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.automatic.blending import blend_weights, fit_temperature, tempered
+from absentia.automatic.blending import fit_temperature, shrunk_weights, tempered
 from absentia.automatic.committee import Committee, MemberTable, summarise
 from absentia.automatic.folds import Folds, OutOfFold, Settings, TimeUpError, density_for
 from absentia.automatic.member_specs import SPECS, plan_members
@@ -76,7 +77,7 @@ def assemble(rows: LearningRows, settings: Settings, groups: ArrayLike | None = 
                     raise
                 remark = _INTERRUPTED
                 tried[k] = try_member(plans[k], folds, remark)
-    return _averaged([tried[k] for k in range(len(plans))], folds, settings.weighting)
+    return _averaged([tried[k] for k in range(len(plans))], folds)
 
 
 def try_member(plan: MemberPlan, folds: Folds, remark: str = "") -> OutOfFold:
@@ -102,14 +103,14 @@ def try_member(plan: MemberPlan, folds: Folds, remark: str = "") -> OutOfFold:
     return out
 
 
-def _averaged(tried: list[OutOfFold], folds: Folds, weighting: str) -> Assembled:
+def _averaged(tried: list[OutOfFold], folds: Folds) -> Assembled:
     """Weigh the members that were not left out."""
     usable = [k for k, member in enumerate(tried) if not member.remark]
     if not usable:
         raise ValueError(f"No member could be fitted; the first one: {tried[0].remark}")
     answers = np.stack([tried[k].answers for k in usable])
     nested = np.stack([tried[k].nested for k in usable])
-    blended, weights, temperatures, excess = weigh(folds, weighting, answers, nested)
+    blended, weights, temperatures, excess = weigh(folds, answers, nested)
     kept = np.flatnonzero(weights.max(axis=0) > 0)
     members = tuple(fitted for k in kept if (fitted := tried[usable[k]].fitted) is not None)
     all_weights = np.zeros((len(tried), len(excess)))
@@ -117,12 +118,15 @@ def _averaged(tried: list[OutOfFold], folds: Folds, weighting: str) -> Assembled
     committee = Committee(
         members, excess, weights[:, kept], temperatures, folds.norm, folds.density, folds.points
     )
-    table = summarise(folds.rows, folds.shares, tried, all_weights)
+    table = summarise(folds.rows, folds.judged, folds.shares, tried, all_weights)
     return Assembled(committee, table, blended, folds)
 
 
 def weigh(
-    folds: Folds, weighting: str, answers: FloatArray, nested: FloatArray | None = None
+    folds: Folds,
+    answers: FloatArray,
+    nested: FloatArray | None = None,
+    weights_of: Callable[..., FloatArray] = shrunk_weights,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Choose weights and temperatures at each level of hidden cells.
 
@@ -145,7 +149,7 @@ def weigh(
 
         def choose(chosen: Any, own: FloatArray = own) -> tuple[FloatArray, float]:
             y, row_weights = rows.y[chosen], rows.row_weights[chosen]
-            found = blend_weights(weighting, own[:, chosen], y, row_weights, rows.task)
+            found = weights_of(own[:, chosen], y, row_weights, rows.task)
             if rows.n_classes is None:
                 return found, 1.0
             mean = np.tensordot(found, own[:, chosen], axes=1)

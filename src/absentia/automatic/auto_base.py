@@ -85,7 +85,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "time_budget": POSITIVE | words(None),
-        "weighting": words("shrunk", "greedy", "stacking", "equal"),
         "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
         "n_splits": count_from(2),
         "n_repeats": COUNT | words(None),
@@ -101,7 +100,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
 
     members: Any = "default"
     time_budget: float | None = None
-    weighting: str = "shrunk"
     hidden: Any = (0.3, 0.6)
     density: DensityLike = "gaussian"
     n_splits: int = 5

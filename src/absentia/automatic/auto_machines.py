@@ -47,10 +47,6 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
         time would not suffice for the whole table, members learn from a sample of the rows, and
         ``members_`` says so. Without a budget, and with an integer ``random_state``, a fit is
         deterministic.
-    weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
-        How weights are chosen: the optimum over all weights of sum one, shrunk towards equal
-        weights, forward selection with replacement (Caruana and others, 2004), the optimum
-        without shrinkage, or all equal.
     hidden : sequence of float, default=(0.3, 0.6)
         Shares of the observed cells that are hidden to choose weights for rows that miss more.
         ``()`` uses the same weights for all rows.
@@ -182,18 +178,9 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     log_target : bool or "auto", default="auto"
         Whether members learn the logarithm of the target; by default the continuous ranked
         probability score of boosted trees in three folds decides.
-    members : "default" or list, default="default"
-    time_budget : float, optional
-    weighting : {"shrunk", "greedy", "stacking", "equal"}, default="shrunk"
-    hidden : sequence of float, default=(0.3, 0.6)
-    density : {"gaussian", "low-rank", "mixture"} or density, default="gaussian"
-    n_splits : int, default=5
-    n_repeats : int, optional
-    on_interrupt : {"raise", "keep"}, default="raise"
-    progress : bool, default=False
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int, optional
-        All as in :class:`AutoClassifier`.
+    members, time_budget, hidden, density, n_splits, n_repeats, on_interrupt, progress
+    random_state, n_jobs
+        As in :class:`AutoClassifier`.
 
     Attributes
     ----------

@@ -31,11 +31,10 @@ from absentia.tables import FloatArray, IntArray
 
 #: The smallest probability: one forest's zero would cost an infinite loss.
 FLOOR = 1e-5
-_ROUNDS = 40
 _EM_STEPS = 300
 _TEMPERATURES = (0.2, 5.0)
 #: Pseudo-counts of the prior, per member.
-_PSEUDO_COUNTS = 1.0
+PSEUDO_COUNTS = 1.0
 #: Precision of the prior of a log temperature, which has mean zero.
 _TEMPERATURE_PRECISION = 10.0
 #: Members of a smaller weight are left out.
@@ -49,33 +48,6 @@ def losses(answers: FloatArray, y: np.ndarray, task: Task) -> FloatArray:
         return squared
     right = answers[..., np.arange(len(y)), y]
     return -np.log(np.maximum(right, FLOOR))
-
-
-def greedy_weights(
-    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
-) -> FloatArray:
-    """Return weights by forward selection with replacement (Caruana and others, 2004).
-
-    The weight of a member, shape (n_members,), is how often it was chosen in the best of the
-    rounds.
-    """
-    total = np.zeros(answers.shape[1:])
-    counts = np.zeros(len(answers))
-    best, best_loss = counts, np.inf
-    for step in range(1, _ROUNDS + 1):
-        tried = np.array(
-            [
-                np.average(losses((total + own) / step, y, task), weights=sample_weight)
-                for own in answers
-            ]
-        )
-        chosen = int(tried.argmin())
-        total = total + answers[chosen]
-        counts = counts + np.eye(len(answers))[chosen]
-        if tried[chosen] < best_loss - 1e-12:
-            best, best_loss = counts, tried[chosen]
-    weights: FloatArray = best / best.sum()
-    return weights
 
 
 def stacking_weights(
@@ -115,20 +87,13 @@ def stacking_weights(
     return least
 
 
-def blend_weights(
-    method: str, answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
+def shrunk_weights(
+    answers: FloatArray, y: np.ndarray, sample_weight: FloatArray, task: Task
 ) -> FloatArray:
-    """Return weights by name: ``"shrunk"``, ``"greedy"``, ``"stacking"`` or ``"equal"``."""
-    if method == "equal":
-        return np.full(len(answers), 1.0 / len(answers))
-    if method == "greedy":
-        weights = greedy_weights(answers, y, sample_weight, task)
-    else:
-        pseudo_counts = _PSEUDO_COUNTS if method == "shrunk" else 0.0
-        weights = stacking_weights(answers, y, sample_weight, task, pseudo_counts)
-    weights = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
-    kept: FloatArray = weights / weights.sum()
-    return kept
+    """Return the weights of least loss, shrunk towards equal ones, without very small ones."""
+    weights = stacking_weights(answers, y, sample_weight, task, PSEUDO_COUNTS)
+    kept: FloatArray = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
+    return kept / kept.sum()
 
 
 def fit_temperature(probabilities: FloatArray, y: IntArray, sample_weight: FloatArray) -> float:

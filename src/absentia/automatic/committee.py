@@ -180,7 +180,8 @@ class MemberTable(Stored):
     weights : ndarray of shape (n_members, n_levels)
         For rows that miss as much as training rows (first column), and for rows with more hidden.
     losses : ndarray of shape (n_members, n_levels)
-        Log loss or mean squared error (in units of the target's variance) on held-out rows.
+        Log loss or mean squared error (in units of the target's variance) on held-out rows, at all
+        levels the same ones.
     scores : ndarray of shape (n_members,)
         Accuracy or R² on held-out rows.
     seconds : ndarray of shape (n_members,)
@@ -246,9 +247,16 @@ class MemberTable(Stored):
 
 
 def summarise(
-    rows: LearningRows, hidden: tuple[float, ...], tried: Sequence[Any], weights: FloatArray
+    rows: LearningRows,
+    judged: BoolArray,
+    hidden: tuple[float, ...],
+    tried: Sequence[Any],
+    weights: FloatArray,
 ) -> MemberTable:
-    """Return the table of members that were tried, with losses and scores out of fold."""
+    """Return the table of members that were tried, with losses and scores out of fold.
+
+    All levels are compared on the ``judged`` rows; scores are those of all rows.
+    """
     found = np.full(weights.shape, np.nan)
     scores = np.full(len(tried), np.nan)
     centre = np.average(rows.y, weights=rows.row_weights)
@@ -256,14 +264,17 @@ def summarise(
     for k, member in enumerate(tried):
         if member.remark:
             continue
-        for level, own in reversed(list(enumerate(member.answers))):
-            scored = np.isfinite(own).all(axis=1) & (rows.row_weights > 0)
-            y, row_weights = rows.y[scored], rows.row_weights[scored]
-            found[k, level] = np.average(losses(own[scored], y, rows.task), weights=row_weights)
+        for level, own in enumerate(member.answers):
+            some = judged & np.isfinite(own).all(axis=1) & (rows.row_weights > 0)
+            loss = losses(own[some], rows.y[some], rows.task)
+            found[k, level] = np.average(loss, weights=rows.row_weights[some])
+        own = member.answers[0]
+        scored = np.isfinite(own).all(axis=1) & (rows.row_weights > 0)
+        own, y, row_weights = own[scored], rows.y[scored], rows.row_weights[scored]
         if rows.n_classes is None:
-            scores[k] = 1.0 - found[k, 0] / spread
+            scores[k] = 1.0 - np.average((own[:, 0] - y) ** 2, weights=row_weights) / spread
         else:
-            scores[k] = np.average(own[scored].argmax(axis=1) == y, weights=row_weights)
+            scores[k] = np.average(own.argmax(axis=1) == y, weights=row_weights)
     return MemberTable(
         names=tuple(member.name for member in tried),
         descriptions=tuple(member.description for member in tried),

@@ -45,7 +45,6 @@ class Settings:
     """Parameters of an automatic machine."""
 
     members: Any = "default"
-    weighting: str = "shrunk"
     density: DensityLike = "gaussian"
     hidden: tuple[float, ...] = (0.3, 0.6)
     n_splits: int = 5
