@@ -23,7 +23,7 @@ from absentia.tables.columns.dates import (
     either_way_round,
 )
 from absentia.tables.columns.guesses import SEPARATOR
-from absentia.tables.columns.numerals import example, groups_thousands, in_doubt, shown_sign
+from absentia.tables.columns.numerals import example, groups_thousands, shown_sign
 from absentia.tables.columns.readings import ColumnReading, numbers_of
 from absentia.tables.phrases import count_as_missing, counted, frames_of_absentia, listed
 from absentia.tables.reading import BoolArray, FloatArray
@@ -167,71 +167,51 @@ def other_signs(
     readings: Mapping[str, ColumnReading],
     separator: str | None = None,
 ) -> list[str]:
-    """Return the numbers of a later frame that are written differently from those in training.
-
-    And those that are text where training had typed numbers, or typed dates, if in doubt.
+    """Return phrases on numbers and dates of a later frame that are not written as in training.
 
     ``"0.4"`` in a column with decimal commas is 0.4, since it can be nothing else. ``"2.500"`` is
-    2500 there: a phrase says so where training had no thousands, or other values of the column
-    have the other sign. ``separator`` is that of the file, if the frame comes from one.
+    2500 there. ``separator`` is that of the file, if the frame comes from one.
     """
     found = []
     for name, reading in readings.items():
-        if reading.left_out or name not in columns or reading.kind not in ("number", "date"):
+        column = columns.get(name)
+        if column is None or reading.left_out:
             continue
-        column = columns[name]
-        if reading.kind == "date":
-            phrases = _day_first(column, reading)
-        elif column.is_text:
-            phrases = _signs_of_text(column.without_unit(reading.unit), reading)
-        else:
-            # Only of a file it is known that typed numbers were written with a point.
-            points = reading.decimal == "," and separator is not None and column.type_kind == "f"
-            said = "numbers have a decimal point, where training has a decimal comma"
-            phrases = [said] if points and (numbers_of(column) % 1.0 > 0).any() else []
-        found += [f"in {name!r}, {phrase}" for phrase in phrases]
+        text = doubtful_date = ""
+        if reading.kind == "number" and column.is_text:
+            text = _spelled_otherwise(column.without_unit(reading.unit), reading)
+        elif reading.kind == "date" and TYPED_DATES in reading.date_formats and column.is_text:
+            formats = date_formats(column)[0]
+            if either_way_round(column, formats):
+                days = days_by_text(column, [form for form in formats if form in DAY_FIRST])
+                doubtful_date = next(compress(column.distinct, np.isfinite(days)))
+        # Only of a file it is known that typed numbers were written with a point.
+        elif (
+            separator is not None
+            and (reading.decimal, column.type_kind) == (",", "f")
+            and (numbers_of(column) % 1.0 > 0).any()
+        ):
+            found.append(f"in {name!r}, numbers have a decimal point instead of a comma")
+        if text:
+            found.append(f"in {name!r}, {example(text, reading.decimal)}")
+        if doubtful_date:
+            found.append(f"in {name!r}, {doubtful_date!r} is read as day first")
     return found
 
 
-def _signs_of_text(column: Column, reading: ColumnReading) -> list[str]:
-    phrases, sign = [], reading.decimal
-    doubtful = in_doubt(column.distinct) if reading.typed else ""
+def _spelled_otherwise(column: Column, reading: ColumnReading) -> str:
+    """Return the first text whose decimal sign or thousands training did not have, or nothing."""
+    doubtful = column.in_doubt if reading.typed else ""
     if doubtful:
-        phrases.append(f"{example(doubtful, sign)}, where training has numbers that are not text")
+        return doubtful
+    sign = reading.decimal
     known = bool(reading.shown) or sign == ","
     signs = [shown_sign([text]) for text in column.distinct]
-    other = np.array([known and found not in ("", sign) for found in signs], dtype=bool)
-    grouped = np.array(
-        [
-            found == "" and groups_thousands(text, sign)
-            for text, found in zip(column.distinct, signs, strict=True)
-        ],
-        dtype=bool,
+    other = next(
+        (t for t, s in zip(column.distinct, signs, strict=True) if s not in ("", sign)), ""
     )
-    whose = "the column" if reading.typed else "training"
-    said = f"where {whose} has a decimal {'comma' if sign == ',' else 'point'}"
-    separated = "with a thousands separator"
-    separated += ", which training does not have" * (not reading.grouped)
-    grouped &= other.any() or not reading.grouped
-    for which, what in ((other, said), (grouped, separated)):
-        if which.any():
-            number = int(column.counts[which].sum())
-            more = f" ({counted(number, 'value')} like this)" * (number > 1)
-            text = next(compress(column.distinct, which))
-            phrases.append(f"{example(text, sign)}, {what}{more}")
-    return phrases
-
-
-def _day_first(column: Column, reading: ColumnReading) -> list[str]:
-    """Return a phrase on the order of day and month of text that could have either."""
-    if TYPED_DATES not in reading.date_formats or not column.is_text:
-        return []
-    formats = date_formats(column)[0]
-    if not either_way_round(column, formats):
-        return []
-    slashed = np.isfinite(days_by_text(column, [form for form in formats if form in DAY_FIRST]))
-    text = next(compress(column.distinct, slashed))
-    return [f"{text!r} is read as day first, where training has dates, not text"]
+    grouped = next((text for text in column.distinct if groups_thousands(text, sign)), "")
+    return (other if known else "") or ("" if reading.grouped else grouped)
 
 
 def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:

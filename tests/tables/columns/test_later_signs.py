@@ -36,7 +36,7 @@ def german(*lines):
 def test_a_table_with_decimal_commas_has_points_between_thousands():
     found, said = numbers(german("2.000;2,5;a"))
     assert found == [[2000.0, 2.5]]
-    assert "in 'rent', '2.000' is 2000, where training has numbers that are not text" in said
+    assert "in 'rent', '2.000' is 2000" in said
     found, _ = numbers(german("1.410;1,724;a", "2.000;0,950;b", "1.200;2,5;a"))
     assert found == [[1410.0, 1.724], [2000.0, 0.95], [1200.0, 2.5]]
 
@@ -104,7 +104,7 @@ def test_dates_that_may_be_read_either_way_round_are_said():
     frame = TRAINING.assign(seen=pd.date_range("2024-01-01", periods=N))
     later = frame.assign(seen="05/04/2024")
     said = numbers(later, frame)[1]
-    assert "in 'seen', '05/04/2024' is read as day first, where training has dates" in said
+    assert "in 'seen', '05/04/2024' is read as day first" in said
     assert numbers(frame.assign(seen="05.04.2024"), frame)[1] == ""
 
 
