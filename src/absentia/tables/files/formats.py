@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import tempfile
-import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +30,6 @@ WRITTEN = (*_TEXT, *_PARQUET, *_ARROW)
 KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet, .feather, .arrow"
 #: Rows in which a title above the header is looked for.
 _TOP_ROWS = 10
-#: End of the names of folders with drafts, and seconds until one that nobody locks is removed.
-_DRAFT, _OLD = ".draft", 60.0
 #: A small file may unpack to any size.
 _MOST_UNPACKED = 2**32
 
@@ -161,57 +157,19 @@ def has_types(name: str | None) -> bool:
 
 
 @contextmanager
-def _locked(folder: str | os.PathLike[str]) -> Iterator[bool]:
-    """Hold the lock of a folder until the block or the process ends; say whether it was free."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):  # not on this system, or gone meanwhile
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
-
-
-def _remove_drafts(folder: Path, prefix: str) -> None:
-    """Remove the folders that killed programs left behind: old ones that nobody locks."""
-    # A folder that nobody may list, or a draft that another program has removed meanwhile.
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            is_draft = entry.name.startswith(prefix) and entry.name.endswith(_DRAFT)
-            if is_draft and entry.is_dir(follow_symlinks=False):
-                with _locked(entry.path) as free:
-                    if free and time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD:
-                        shutil.rmtree(entry.path, ignore_errors=True)
-
-
-@contextmanager
 def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of a draft that takes the place of a file once it is whole.
 
     The draft is in a hidden folder with a unique name beside the file (the one that a symbolic link
-    points to). A program that is killed while it writes leaves the file as it was, and that folder,
-    which the next one that writes the file removes.
+    points to). A program that is killed while it writes leaves the file as it was, and that folder.
     """
     path = Path(os.path.realpath(output) if os.path.islink(output) else output)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
-        prefix = f".{path.name[:40]}."
-        _remove_drafts(path.parent, prefix)
-        with (
-            tempfile.TemporaryDirectory(dir=path.parent, prefix=prefix, suffix=_DRAFT) as folder,
-            _locked(folder),
-        ):
+        hidden = {"prefix": f".{path.name[:40]}.", "suffix": ".draft"}
+        with tempfile.TemporaryDirectory(dir=path.parent, **hidden) as folder:
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
