@@ -1,4 +1,4 @@
-"""Beliefs about missing values that have limits, or that are not missing at random.
+"""Beliefs about values that have limits or errors, or that are not missing at random.
 
 Values within limits are truncated Gaussians, replaced by Gaussians of the same moments. If a value
 is more likely to be missing the larger it is, the missing values of a row have the density of the
@@ -41,7 +41,42 @@ def limited(beliefs: Beliefs, lower: ArrayLike, upper: ArrayLike) -> Beliefs:
     if not len(rows):
         return beliefs
     spread = beliefs.covariances.dense(beliefs.group_of_row[rows])
-    log_masses, moved, narrowed = truncated_to(beliefs.means[rows], spread, low, high)
+    return _renewed(beliefs, rows, *truncated_to(beliefs.means[rows], spread, low, high))
+
+
+def measured(beliefs: Beliefs, values: FloatArray, errors: FloatArray) -> Beliefs:
+    """Return the beliefs given measurements with errors, for values that they take as missing.
+
+    With ``T = diag(1 / errors^2)``, zero for other columns, and ``A = I + sqrt(T) C sqrt(T)``,
+    ``N(m, C)`` becomes a Gaussian with the covariance ``C - C sqrt(T) inv(A) sqrt(T) C`` and the
+    mean ``m + C sqrt(T) inv(A) sqrt(T) (values - m)``, and the component gains the weight
+    ``N(values | m, C + diag(errors^2))`` of the measured columns.
+    """
+    rows = np.flatnonzero(errors.any(axis=1))
+    spread, means = beliefs.covariances.dense(beliefs.group_of_row[rows]), beliefs.means[rows]
+    known = errors[rows] > 0
+    roots = np.divide(1.0, errors[rows], out=np.zeros(known.shape), where=known)[:, None]
+    offsets = np.where(known[:, None], values[rows][:, None] - means, 0.0) * roots
+    scaled = spread * roots[..., None, :]  # C sqrt(T)
+    A = np.eye(beliefs.n_features) + roots[..., :, None] * scaled
+    sides = np.concatenate([offsets[..., None], scaled.swapaxes(-1, -2)], axis=-1)
+    solved = np.linalg.solve(A, sides)
+    log_masses = -0.5 * (
+        np.linalg.slogdet(A)[1] + (offsets * solved[..., 0]).sum(axis=-1)
+    )  # and a term that all components share
+    narrowed = spread - scaled @ solved[..., 1:]
+    moved = means + (scaled @ solved[..., :1])[..., 0]
+    return _renewed(beliefs, rows, log_masses, moved, (narrowed + narrowed.swapaxes(-1, -2)) / 2)
+
+
+def _renewed(
+    beliefs: Beliefs,
+    rows: IntArray,
+    log_masses: FloatArray,
+    moved: FloatArray,
+    narrowed: FloatArray,
+) -> Beliefs:
+    """Return beliefs in which some rows have other weights, means, and covariances of their own."""
     log_weights, means = np.array(beliefs.log_weights), np.array(beliefs.means)
     groups = np.array(beliefs.group_of_row)
     log_joint = log_weights[rows] + log_masses

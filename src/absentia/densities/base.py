@@ -21,7 +21,7 @@ from absentia.beliefs.conditioning import (
     log_row_pvalues,
 )
 from absentia.beliefs.display import draw_prior
-from absentia.beliefs.limits import log_masses
+from absentia.beliefs.limits import log_masses, measured
 from absentia.beliefs.prior import likeliest_codes
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
@@ -93,7 +93,15 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """Return the beliefs given the observed values alone, and the limits of the rows."""
         names = self._names()
         table, patterns, codes, limits = self._scored_columns(rows)
+        errors, known = rows.errors_of(self._number_columns()), table
+        if errors is not None:
+            table = np.where(errors > 0, np.nan, known)
+            patterns = Patterns.of_mask(np.isnan(table))
         beliefs = condition(self.prior_, table, names, patterns, codes)[0]
+        if errors is not None:
+            if self.margins_ is not None:  # of scores, to first order
+                errors = errors * self.margins_.slopes(rows.array[:, self._number_columns()])
+            beliefs = measured(beliefs, known, np.nan_to_num(errors))
         if self.margins_ is not None:
             self.margins_.ensure_valid()
             beliefs = assume_valid(replace(beliefs, margins=self.margins_), beliefs, self.margins_)
@@ -130,7 +138,11 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         beliefs, codes = self.condition(rows), None
         if beliefs.codes is not None:
             codes = likeliest_codes(beliefs.prior, beliefs.codes, beliefs.weights())
-        return self._in_order(completed(beliefs, self._known_columns(rows)[0]), codes)
+        known = self._known_columns(rows)[0]
+        filled = completed(beliefs, known)
+        if rows.errors is not None:  # a measured value is imputed by nothing else
+            filled = np.where(np.isnan(known), filled, known)
+        return self._in_order(filled, codes)
 
     def _in_order(self, numbers: FloatArray, codes: IntArray | None) -> FloatArray:
         """Return numbers, and the values of categories, in the order of ``columns_``."""

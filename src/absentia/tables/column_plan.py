@@ -338,8 +338,10 @@ optional
         values /= self.scales
         labels = self.labels
         place = {label: j for j, label in enumerate(labels)}
-        limits = {}
+        limits, errors = {}, {}
         for name, reading in readings.items():
+            if name in place and name in columns:
+                errors[place[name]] = reading.errors(columns[name])
             ends = reading.limits(columns[name]) if name in place and name in columns else None
             if ends is not None:
                 limits[place[name]] = ends
@@ -349,9 +351,18 @@ optional
             for j, ends in limits.items():
                 low[:, j], high[:, j] = ((end - self.centres[j]) / self.scales[j] for end in ends)
             values, low, high = with_limits(values, low, high, labels)
-        categories = self.category_columns
+        known = {j: found for j, found in errors.items() if found is not None}
+        deviations = np.zeros(own.shape) if known else None
+        for j, found in known.items():
+            deviations[:, j] = found / self.scales[j]
         return Table(
-            values, None, False, tuple(labels), categories, lower=low, upper=high, plan=self
+            values,
+            names=tuple(labels),
+            category_columns=self.category_columns,
+            lower=low,
+            upper=high,
+            errors=deviations,
+            plan=self,
         )
 
     def restored(

@@ -17,8 +17,13 @@ from absentia.tables.table import Table
 __all__ = ["KeepsLimits", "bounded", "broadcast_limits", "with_limits"]
 
 
-def bounded(X: TableLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Table:
-    """Return a table with known limits for some of its missing values.
+def bounded(
+    X: TableLike,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    errors: ArrayLike | None = None,
+) -> Table:
+    """Return a table with known limits for missing values, and known errors of observed ones.
 
     A value below a limit of detection, a rounded number, an age group: less than a number, and more
     than nothing. Densities learn from limits, and the belief about a limited value is the truncated
@@ -33,6 +38,11 @@ def bounded(X: TableLike, lower: ArrayLike | None = None, upper: ArrayLike | Non
     lower, upper : array-like, optional
         Limits of the missing values: anything that broadcasts to the shape of ``X``. NaN and
         infinities are no limit; two equal limits are a value.
+    errors : array-like, optional
+        Standard deviations of the measurement errors of observed values, anything that broadcasts
+        to the shape of ``X``; zero where a value is exact. The belief about such a value is its
+        density times ``N(x | v, s^2)``, in closed form. Densities learn from the values as they
+        are, without their errors.
 
     Returns
     -------
@@ -57,7 +67,13 @@ def bounded(X: TableLike, lower: ArrayLike | None = None, upper: ArrayLike | Non
         np.inf if upper is None else upper,
         table.labels,
     )
-    return replace(table, array=values, lower=low, upper=high, _known={}, _whole=None)
+    if errors is not None:
+        deviations, _ = broadcast_limits(errors, np.inf, table.shape)
+        if not (deviations >= 0).all():
+            raise ValueError("errors must be finite and not negative: zero where a value is exact.")
+        errors = deviations
+    ends: Any = {"lower": low, "upper": high, "errors": errors}
+    return replace(table, array=values, **ends, _known={}, _whole=None)
 
 
 def with_limits(

@@ -269,11 +269,14 @@ class Margins(Stored):
         ``sum_j log(d score_j / d value_j)`` over the observed columns: what to add to the log of a
         density of scores for that of values.
         """
-        total = np.zeros(len(values))
-        for j, curve in enumerate(self.curves):
-            seen = ~np.isnan(values[:, j])
-            total[seen] += np.log(curve.slopes(values[seen, j]))
-        return total
+        with np.errstate(invalid="ignore"):
+            logs: FloatArray = np.nansum(np.log(self.slopes(values)), axis=1)
+        return logs
+
+    def slopes(self, values: FloatArray) -> FloatArray:
+        """Return how steep the curves are at values, NaN where one is missing."""
+        found = self._mapped(values, "slopes")
+        return np.where(np.isnan(values), np.nan, found)
 
 
 def _known_values(rows: Table) -> FloatArray:

@@ -32,11 +32,13 @@ class Table(MemoryRows):
 
     ``array`` (n_samples, n_features) has NaN where a value is missing, in the caller's own memory
     where possible: never write to it. ``lower`` and ``upper`` are limits of missing values,
-    infinite where there is none, or None. ``frame`` is the frame that was read, for the names of
-    its columns; ``names`` are these where they do not come from a frame. ``category_columns`` hold
-    codes of categories. ``plan`` says how the columns of a frame became these; ``encoded``: they
-    are the table's own, for densities, which know no frame. ``columns_checked``: an estimator has
-    checked the names. ``sparse``: the rows were a sparse matrix, whose zeros are observed values.
+    infinite where there is none, or None. ``errors`` are standard deviations of the errors of
+    observed values, zero where one is exact, or None. ``frame`` is the frame that was read, for the
+    names of its columns; ``names`` are these where they do not come from a frame.
+    ``category_columns`` hold codes of categories. ``plan`` says how the columns of a frame became
+    these; ``encoded``: they are the table's own, for densities, which know no frame.
+    ``columns_checked``: an estimator has checked the names. ``sparse``: the rows were a sparse
+    matrix, whose zeros are observed values.
     """
 
     array: FloatArray
@@ -46,6 +48,7 @@ class Table(MemoryRows):
     category_columns: tuple[int, ...] = ()
     lower: FloatArray | None = None
     upper: FloatArray | None = None
+    errors: FloatArray | None = None
     sparse: bool = False
     plan: ColumnPlan | None = None
     encoded: bool = False
@@ -76,8 +79,8 @@ class Table(MemoryRows):
 
     def __getitem__(self, rows: RowIndex) -> Table:
         """Return some of the rows; what is known of the whole need not be found again."""
-        lower, upper = (None if ends is None else ends[rows] for ends in (self.lower, self.upper))
-        parts: Any = {"array": self.array[rows], "lower": lower, "upper": upper}
+        names = ("array", "lower", "upper", "errors")
+        parts: Any = {n: None if (a := getattr(self, n)) is None else a[rows] for n in names}
         return replace(self, **parts, _whole=(self, rows), _known={})
 
     @computed_once
@@ -135,6 +138,13 @@ class Table(MemoryRows):
             return None
         lower, upper = self.lower[:, columns], self.upper[:, columns]
         return (lower, upper) if np.isfinite([lower, upper]).any() else None
+
+    def errors_of(self, columns: IntArray) -> FloatArray | None:
+        """Return the errors of observed values of some columns; None where all are exact."""
+        if self.errors is None:
+            return None
+        errors = np.where(self.mask, 0.0, self.errors)[:, columns]
+        return errors if errors.any() else None
 
     def interval_middles(self) -> FloatArray | None:
         """Return the middle of each interval, NaN where a value has not two limits.

@@ -62,6 +62,6 @@ def test_measurements_are_numbers_with_a_note_on_their_error(sign, decimal, unit
     frame = pd.DataFrame({"lead": [*texts[:30], *(t.split(sign)[0] + unit for t in texts[30:])]})
     frame["w"] = ["a", "b"] * 20
     plan = ColumnPlan.of(FRAMES[kind](frame))
-    assert f"measurements such as {texts[0].removesuffix(unit)!r} are read without" in repr(plan)
+    assert f"measurements such as {texts[0].removesuffix(unit)!r} have their error" in repr(plan)
     read = plan.read(FRAMES[kind](frame)).array[:, 0] * plan.scales[0] + plan.centres[0]
     np.testing.assert_allclose(read, values)

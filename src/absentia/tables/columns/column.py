@@ -22,6 +22,7 @@ from absentia.tables.columns.numerals import (
     in_doubt,
     limits_of,
     mark_of,
+    measurement,
     number_of,
     shown_sign,
     split_unit,
@@ -207,6 +208,11 @@ class Column:
                 lower[k], upper[k] = limits_of(self.distinct[k], decimal)
             self._ends[decimal] = lower, upper
         return self._ends[decimal]
+
+    def errors(self, decimal: str = ".") -> FloatArray:
+        """Return the error of each different text, such as 0.2 of ``"7.7 ± 0.2"``, else zero."""
+        parts = (measurement(text) for text in self.distinct)
+        return np.array([number_of(p[1].strip(), decimal) if p else 0.0 for p in parts])
 
     def marks(self) -> Counter[str]:
         """Return the number of rows by currency or percent sign."""

@@ -183,7 +183,7 @@ def numbers_of_texts(column: Column, *, asked: bool = False) -> ColumnReading | 
         notes.append(sentinel_note(values, found))
     measured = [text for text in compress(column.distinct, is_number) if measurement(text)]
     if measured:
-        notes.append(f"measurements such as {measured[0]!r} are read without their error")
+        notes.append(f"measurements such as {measured[0]!r} have their error as standard deviation")
     n_unreadable = counts.unreadable - int(column.counts[is_code].sum())
     if n_unreadable:
         notes.append(unreadable_note(column, ~is_number & ~is_bound, n_unreadable))

@@ -178,6 +178,14 @@ class ColumnReading(Stored):
         lower, upper = self.support.within(*ends)
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
+    def errors(self, column: Column) -> FloatArray | None:
+        """Return the standard deviation of each measurement with an error; None without any."""
+        if self.kind != "number" or not column.is_text:
+            return None
+        bare = column.without_unit(self.unit)
+        errors = np.nan_to_num(bare.by_row(bare.errors(self.decimal)))
+        return errors if errors.any() else None
+
     def restored(self, numbers: FloatArray) -> Any:
         """Return numbers (and codes of categories) as the column held them: text, dates."""
         import pandas as pd
