@@ -111,16 +111,17 @@ def test_what_is_removed_completely_at_random_is_unrelated_to_everything():
     assert np.all(np.abs(together[np.triu_indices(6, 1)][:12]) < 5 / np.sqrt(len(X)) + 1e-12)
 
 
-def test_removal_near_anchors_is_equation_26(X):
+@pytest.mark.parametrize("power", [2, 1])
+def test_removal_near_anchors_is_equation_26(X, power):
     """The order statistic is the mask that a search for t ends at, with the same draws."""
     seed, n, d, rate = 5, *X.shape, 0.3
-    holes = mar(X, rate, random_state=seed)
+    holes = mar(X, rate, power=power, random_state=seed)
     generator = np.random.RandomState(seed)
     anchors = generator.choice(n, size=d, replace=False)
     uniforms = np.exp(-generator.standard_exponential((n, d)))
     excluded = np.zeros((n, d), dtype=bool)
     excluded[anchors, np.arange(d)] = True
-    distances = squared_mahalanobis(X, X[anchors])
+    distances = squared_mahalanobis(X, X[anchors]) ** (power / 2)
     expected = removed_by_bisection(distances, uniforms, excluded, rate)
     np.testing.assert_array_equal(np.isnan(holes), expected)
     assert not np.isnan(holes[anchors, np.arange(d)]).any()

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from absentia.parameters import FINITE, SHARE, RandomState, shown
+from absentia.parameters import FINITE, POSITIVE, SHARE, RandomState, shown
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -88,7 +88,7 @@ def mcar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     return table.without(_first_to_go(draws, table.missing, rate))
 
 
-def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
+def mar(X: TableLike, rate: float, *, power: float = 2, random_state: RandomState = None) -> Any:
     """Remove values near randomly drawn rows, one row per column: Eq. (26) of [Smieja2018]_.
 
     For each column ``j`` a row ``x_j`` is drawn, and the value of column ``j`` in row ``x`` is
@@ -104,6 +104,8 @@ def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     ----------
     X, rate, random_state
         As in :func:`mcar`.
+    power : float, default=2
+        Power of the distance; 1 is the mechanism of [Struski2016]_.
 
     Returns
     -------
@@ -127,7 +129,10 @@ def mar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Any:
     """
     table = SourceTable.of(X)
     generator = check_random_state(random_state)
-    return table.without(_removed_near_anchors(table.filled(), table.missing, rate, generator))
+    POSITIVE.check("power", power)
+    return table.without(
+        _removed_near_anchors(table.filled(), table.missing, rate, generator, power)
+    )
 
 
 def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> VisibleColumns:
@@ -373,7 +378,11 @@ def _first_to_go(order: FloatArray, missing: BoolArray, rate: float, n_kept: int
 
 
 def _removed_near_anchors(
-    reasons: FloatArray, missing: BoolArray, rate: float, generator: np.random.RandomState
+    reasons: FloatArray,
+    missing: BoolArray,
+    rate: float,
+    generator: np.random.RandomState,
+    power: float = 2,
 ) -> BoolArray:
     """Return which values go, by their distance from the row drawn for each column.
 
@@ -384,6 +393,8 @@ def _removed_near_anchors(
     anchors = generator.choice(n, size=n_columns, replace=n < n_columns)
     whitened = _whitened(reasons)
     distances = cdist(whitened, whitened[anchors], "sqeuclidean")
+    if power != 2:
+        distances **= power / 2
     draws = np.maximum(generator.standard_exponential((n, n_columns)), np.finfo(float).tiny)
     # Duplicates of an anchor are at distance zero and would tie; their draws decide among them.
     order = np.maximum(distances, np.finfo(float).tiny) / draws
