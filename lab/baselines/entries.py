@@ -14,6 +14,7 @@ from sklearn.svm import SVR as CompleteSVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
 from absentia.densities import DensityImputer, GaussianDensity, LowRankDensity, MixtureDensity
+from absentia.kernels import GenRBF
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
@@ -48,17 +49,18 @@ _STRUSKI = "Struski and others 2016"
 _ANDERSON = "Anderson and Gupta 2011"
 
 
-def _grids(step: str, **more: Any) -> dict[Task, dict[str, Any]]:
+def _grids(step: str, width: str = "gamma", **more: Any) -> dict[Task, dict[str, Any]]:
     """Return the grids of a support vector machine that is a step of a pipeline."""
+    both: tuple[tuple[Task, str, dict[str, tuple[float, ...]]], ...] = (
+        ("classification", "svc", CLASSIFICATION_GRID),
+        ("regression", "svr", REGRESSION_GRID),
+    )
     return {
-        "classification": {
-            f"{step.format('svc')}__{name}": values
-            for name, values in {**CLASSIFICATION_GRID, **more}.items()
-        },
-        "regression": {
-            f"{step.format('svr')}__{name}": values
-            for name, values in {**REGRESSION_GRID, **more}.items()
-        },
+        task: {
+            f"{step.format(machine)}__{width if name == 'gamma' else name}": values
+            for name, values in {**grid, **more}.items()
+        }
+        for task, machine, grid in both
     }
 
 
@@ -80,7 +82,11 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
         description,
         reference,
         build,
-        _grids("{}", **({"mask_weight": MASK_WEIGHTS} if mask else {})),
+        _grids(
+            "{}",
+            width="gamma" if isinstance(settings["kernel"], str) else "kernel__gamma",
+            **({"mask_weight": MASK_WEIGHTS} if mask else {}),
+        ),
         handles_nan=True,
         stochastic="density" in settings,
         own=True,
@@ -202,6 +208,12 @@ ENTRIES: tuple[Comparator, ...] = (
         own=True,
     ),
     _own("genrbf", "genRBF, one Gaussian", _SMIEJA, kernel="genrbf"),
+    _own(
+        "genrbf-mahalanobis",
+        "genRBF in the metric of the density's covariance",
+        f"{_SMIEJA}, Appendix D",
+        kernel=GenRBF(metric="mahalanobis"),
+    ),
     _own("genrbf-mask", "genRBF times a mask kernel", _SMIEJA, kernel="genrbf", mask_weight=0.03),
     _own(
         "genrbf-mixture", "genRBF, a mixture of three", _SMIEJA, kernel="genrbf", density="mixture"

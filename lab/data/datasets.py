@@ -11,13 +11,16 @@ The files have a header row, an empty cell where a value is missing, and the col
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import os
 import re
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,12 +38,20 @@ _MAX_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class Record:
-    """Facts about a data set that are known before it is read."""
+    """Facts about a data set that are known before it is read (see ``sources.toml``)."""
 
     name: str
     task: Task
-    openml_id: int | None
     sha256: str
+    licence: str
+    source: str
+    openml_id: int | None = None
+    url: str = ""
+    raw: str = ""
+    separator: str = ","
+    start: str = ""
+    skip: int = 0
+    recode: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +130,11 @@ class Dataset:
         return replace(self, X=self.X[:, columns], feature_names=names, limits=limits)
 
 
+@cache
 def records() -> dict[str, Record]:
     """Return what is known of each data set, by name."""
-    with files("lab.data").joinpath("datasets.csv").open(encoding="utf-8") as lines:
-        return {
-            row["name"]: Record(
-                row["name"],
-                "classification" if row["task"] == "classification" else "regression",
-                int(row["openml_id"]) if row["openml_id"] else None,
-                row["sha256"],
-            )
-            for row in csv.DictReader(lines)
-        }
+    text = files("lab.data").joinpath("sources.toml").read_text(encoding="utf-8")
+    return {name: Record(name=name, **facts) for name, facts in tomllib.loads(text).items()}
 
 
 def available(folder: str | os.PathLike[str] | None = None) -> list[str]:
@@ -184,7 +188,7 @@ def load(
     if path is None:
         if record is None or record.openml_id is None or not download:
             raise ValueError(_not_found(name, folder, record, download))
-        path = _download(record)
+        path = download_from_openml(record)
     digest = _sha256(path)
     expected = _expected_digest(path, record)
     if verify and expected and digest != expected:
@@ -223,6 +227,18 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "absentia"
 
 
+def require(names: Iterable[str], folder: str | os.PathLike[str] | None = None) -> None:
+    """Raise where the file of a data set is in no folder, and say how to get it."""
+    missing = sorted(name for name in names if _find(name, folder) is None)
+    if missing:
+        searched = ", ".join(str(place) for place in _places(folder))
+        raise ValueError(
+            f"There is no file of {', '.join(missing)} in {searched}. Run `python -m lab data "
+            f"fetch {' '.join(missing)}`, or name the folder that has them by --data or "
+            "ABSENTIA_DATA."
+        )
+
+
 def _places(folder: str | os.PathLike[str] | None) -> list[Path]:
     if folder is not None:
         return [Path(folder)]
@@ -256,7 +272,7 @@ def _not_found(
     return f"{sentence}, and downloading was not allowed."
 
 
-def _download(record: Record) -> Path:
+def download_from_openml(record: Record) -> Path:
     """Fetch a data set from OpenML into the cache, and return its file."""
     from sklearn.datasets import fetch_openml
 

@@ -26,6 +26,7 @@ from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
 from absentia.densities.fit_density import DensityLike, make_density
+from absentia.kernels.base import Kernel
 from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
 from absentia.machines import SVC, SVR
 from absentia.tables import FloatArray, Table
@@ -91,10 +92,15 @@ class BeliefSource(GramSource):
             BelievedFold(
                 density.condition(X),
                 density.condition(X_other),
-                lambda width: make_unmasked_kernel(self.kernel, width),
+                self._kernel,
                 repaired=True,
             )
         )
+
+    def _kernel(self, width: float) -> Kernel:
+        if isinstance(self.kernel, Kernel):
+            return clone(self.kernel).set_params(gamma=width)
+        return make_unmasked_kernel(self.kernel, width)
 
 
 @dataclass

@@ -44,7 +44,9 @@ METRIC_LABELS = {
 }
 MECHANISM_LABELS = {
     "mcar": "missing completely at random",
+    "mcar-rows": "missing completely at random, as many in each row",
     "mar": "missing at random",
+    "mar-distance": "missing at random by the distance itself",
     "mnar": "missing not at random",
     "views": "whole views missing",
     "real": "",

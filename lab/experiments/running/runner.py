@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,6 +40,7 @@ def run(
     jobs: int = 1,
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
+    wanted: Callable[[Cell], bool] | None = None,
     retry_failed: bool = False,
     time_limit: float | None = None,
     dask: str | None = None,
@@ -59,6 +60,8 @@ def run(
         Processes. With 1 and no time limit the cells are run in this process.
     methods, datasets : sequences of str, optional
         Run only these.
+    wanted : callable, optional
+        Run only the cells for which it is true.
     retry_failed : bool, default=False
         Run cells again that ended in an error.
     time_limit : float, optional
@@ -85,7 +88,8 @@ def run(
             "jobs and time limits apply to processes on this computer, and a Dask cluster has its "
             "own: give one or the other."
         )
-    cells = _wanted(protocol.cells(context), methods, datasets)
+    cells = list(filter(wanted, protocol.cells(context)))
+    cells = _wanted(cells, methods, datasets)
     finished = results.finished(protocol.name, context, failed_too=not retry_failed)
     pending = [cell for cell in cells if cell.key not in finished]
     skipped = len(cells) - len(pending)

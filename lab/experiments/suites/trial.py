@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,22 @@ def holes(X: FloatArray, mechanism: str, rate: float, seed: int) -> FloatArray:
     if mechanism == "mnar":
         visible: FloatArray = amputation.mnar(X, rate, random_state=seed).table
         return visible
-    remove = {
+    remove: dict[str, Callable[..., FloatArray]] = {
         "mcar": amputation.mcar,
+        "mcar-rows": _from_each_row,
         "mar": amputation.mar,
+        "mar-distance": partial(amputation.mar, power=1),
         "self-censoring": amputation.self_censoring,
     }
     removed: FloatArray = remove[mechanism](X, rate, random_state=seed)
     return removed
+
+
+def _from_each_row(X: FloatArray, rate: float, *, random_state: int) -> FloatArray:
+    """Remove the same number of values from each row, as [Anderson2011]_ does."""
+    order = np.random.RandomState(random_state).random_sample(X.shape).argsort(axis=1)
+    removed = order.argsort(axis=1) < round(rate * X.shape[1])
+    return np.where(removed, np.nan, X)
 
 
 def outer_fold(

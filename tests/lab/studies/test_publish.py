@@ -5,9 +5,10 @@ import pytest
 from lab.experiments.running.cells import CellResult, Context, Score
 from lab.experiments.running.store import Results
 from lab.experiments.suites import PROTOCOLS
+from lab.papers.printed import TARGETS
 from lab.publish.markdown import bold_best, number, table
 from lab.publish.pages import publish_suite
-from lab.publish.papers import WRITERS, publish_comparison
+from lab.publish.papers import publish_comparison
 
 CONTEXT = Context(size="small")
 
@@ -44,8 +45,8 @@ def test_a_suite_has_its_pictures_and_tables(tmp_path):
 
     publish_comparison(results, "smieja-classification", "small", 0, tmp_path)
     printed = (tmp_path / "papers" / "smieja-table-2.md").read_text()
-    assert "| genrbf | 0.833<br>**0.900** |" in printed
-    assert "| geom | 0.799<br>**0.500** |" in printed
+    assert "| genrbf | australian | 0.833 ± 0.014 | 0.900 | higher |" in printed
+    assert "| geom | australian | 0.799 ± 0.017 | 0.500 | lower |" in printed
     assert "| genrbf | 1.00 |" in (tmp_path / "papers" / "smieja-figure-7.md").read_text()
 
 
@@ -58,9 +59,11 @@ def test_errors_are_compared_as_ratios(tmp_path):
     assert "| auto mpg, 10 % | 1.43 | 1.35 | 1.00 | 2.00 |" in text
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    "name", dict.fromkeys(t.suite for t in TARGETS.values() if t.printed and t.suite)
+)
 def test_the_papers_methods_and_sets_are_those_of_the_suite(name, tmp_path):
-    metrics = dict.fromkeys(("accuracy", "r2", "balanced_accuracy", "sum_of_squares"), 0.5)
+    metrics = dict.fromkeys({target.metric for target in TARGETS.values()}, 0.5)
     _, results = results_of(name, lambda cell: metrics)
     publish_comparison(results, name, "small", 0, tmp_path)
     assert list((tmp_path / "papers").glob("*.md"))
