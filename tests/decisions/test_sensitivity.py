@@ -8,6 +8,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from absentia import (
     SVC,
@@ -16,7 +17,9 @@ from absentia import (
     LogisticRegression,
     MarginalClassifier,
     MarginalRegressor,
+    MixedDensity,
     MixtureDensity,
+    TableEncoder,
     bounded,
     measure_next,
     sensitivity,
@@ -136,6 +139,42 @@ def test_limits_are_kept():
     assert moved[0] > moved[1] > moved[2]
     # Between the limits only, with the column that moves along.
     assert np.ptp(moved) < 2.5
+
+
+def test_the_odds_of_a_category_are_tilted():
+    """The odds of ``p`` become ``p exp(delta)``; two categories have one shift, three three."""
+    rng = np.random.default_rng(0)
+    words = np.where(rng.random(200) < 0.4, "yes", "no")
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=200), "smoker": words, "site": rng.choice(list("abc"), 200)}
+    )
+    y = 2.0 * (words == "yes")
+    plain = make_pipeline(TableEncoder(), LinearRegression()).fit(frame, y)
+    density = MixedDensity(random_state=0).fit(frame)
+    rows = pd.DataFrame({"x": [0.0, 0.1], "smoker": [None, "no"], "site": ["a", None]})
+    found = sensitivity(plain, rows, deltas=[-1.0, 0.0, 2.0], density=density)
+    assert found.columns == ("smoker = yes", "site = a", "site = b", "site = c")
+    p = density.condition(rows).probabilities(0)[0, 1]
+    odds = p / (1 - p) * np.exp(found.deltas)
+    # 256 quasi-random draws of a category.
+    np.testing.assert_allclose(found.predictions[0, :, 0, 0], 2 * odds / (1 + odds), atol=0.02)
+    tips = tipping_point(plain, rows, by=0.5, density=density)
+    at = np.log((p + 0.25) / (0.75 - p)) - np.log(p / (1 - p))
+    away = np.log((p - 0.25) / (1.25 - p)) - np.log(p / (1 - p))
+    nearer = min(at, away, key=abs)
+    assert tips.delta[0, 0] == pytest.approx(nearer, abs=0.1)
+    assert tips.worst[0] == pytest.approx(abs(nearer), abs=0.1)
+    assert np.isnan(tips.worst[1])
+
+
+@pytest.mark.parametrize("delta", [-1e9, 1e9])
+def test_enormous_shifts_are_sound(delta):
+    X, y = example()
+    frame = pd.DataFrame({"x": X[:, 0], "w": np.where(X[:, 1] > 0, "u", "v")})
+    frame.loc[::4, "w"] = None
+    model = LogisticRegression(density="mixed").fit(frame, y > 0)
+    rows = pd.DataFrame({"x": [np.nan], "w": [None]})
+    assert np.isfinite(sensitivity(model, rows, deltas=[delta]).predictions).all()
 
 
 def test_measurements_under_a_tilt():

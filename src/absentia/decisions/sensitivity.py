@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +33,9 @@ class Sensitivity:
     Attributes
     ----------
     deltas : ndarray of shape (n_deltas,)
-        Shifts in standard deviations of the belief about a value.
+        Shifts in standard deviations of the belief about a value, or of the log-odds of a category.
     columns : tuple of str
-        The columns that were shifted, one at a time.
+        The columns that were shifted, one at a time; ``"smoker = yes"`` for a category.
     missing : ndarray of bool, shape (n_samples, n_columns)
         Where a row misses the column; its predictions are constant elsewhere.
     predictions : ndarray of shape (n_columns, n_deltas, n_samples, n_outputs)
@@ -106,8 +106,9 @@ class TippingPoints:
         The shift of the column alone that is nearest to zero, with its sign; NaN where none up to
         the largest changes the decision, or the value is not missing.
     worst : ndarray of shape (n_samples,)
-        The radius of the smallest ball of shifts of all missing columns together that holds a
-        change, along the direction of steepest change; NaN where there is none.
+        The radius of the smallest ball of shifts of all missing columns of numbers together that
+        holds a change, along the direction of steepest change, or the smallest ``delta`` of a
+        column alone; NaN where there is none.
     direction : ndarray of shape (n_samples, n_columns)
         That direction, of length one.
     decision : ndarray of shape (n_samples,)
@@ -155,8 +156,10 @@ def sensitivity(
     a missing value has the law of observed ones. If high values tend to be missing, it is higher.
     Here each missing column in turn is tilted (:meth:`Beliefs.tilted`) by ``delta`` standard
     deviations of its belief, columns that are correlated with it move along, and the model's
-    predictions are averaged over draws of the tilted belief. The data cannot say which ``delta`` is
-    right; the range must come from knowledge of why values are missing.
+    predictions are averaged over draws of the tilted belief. A category of a density with
+    categories (:class:`~absentia.MixedDensity`) has its log-odds moved by ``delta``; of two
+    categories the second. The data cannot say which ``delta`` is right; the range must come from
+    knowledge of why values are missing.
 
     Parameters
     ----------
@@ -166,7 +169,8 @@ def sensitivity(
     deltas : array-like, default from -2 to 2
         Shifts in deviations.
     columns : sequence of names or indices, optional
-        The columns to shift; by default all columns of numbers that some row misses.
+        The columns to shift; by default all that some row misses. Columns of words behind a
+        density without categories are left out.
     density : fitted density, optional
         What missing values could be, for a model that has no density of its own.
     n_draws : int, default=256
@@ -194,10 +198,10 @@ def sensitivity(
         raise ValueError("deltas must be finite numbers in one dimension.")
     setting = _Setting.of(model, X, density, n_draws, random_state)
     chosen = setting.chosen(columns)
-    found = [[setting.predictions(delta * setting.unit(j))[0] for delta in shifts] for j in chosen]
+    found = [[setting.predictions(delta * setting.unit(t))[0] for delta in shifts] for t in chosen]
     shape = (len(chosen), len(shifts), *setting.predictions_shape)
     predictions = np.array(found).reshape(shape)
-    names = tuple(setting.names[j] for j in chosen)
+    names = tuple(setting.shifts[t].name for t in chosen)
     missing = setting.missing[:, chosen]
     return Sensitivity(shifts, names, missing, predictions, setting.classes)
 
@@ -257,11 +261,11 @@ def tipping_point(
     margin = setting.margin(now, now, by)
     grid = np.linspace(0.0, largest, int(n_steps) + 1)[1:]
     delta = np.full((len(now), len(chosen)), np.nan)
-    for at, j in enumerate(chosen):
+    for at, t in enumerate(chosen):
         for sign in (-1.0, 1.0):
-            found = sign * setting.crossing(sign * setting.unit(j), grid, now, margin, by)
+            found = sign * setting.crossing(sign * setting.unit(t), grid, now, margin, by)
             nearer = np.abs(found) < np.nan_to_num(np.abs(delta[:, at]), nan=np.inf)
-            delta[:, at] = np.where(nearer & setting.missing[:, j], found, delta[:, at])
+            delta[:, at] = np.where(nearer & setting.missing[:, t], found, delta[:, at])
     away = np.zeros_like(slopes)
     away[:, chosen] = slopes[:, chosen]
     length = np.sqrt((away**2).sum(axis=1, keepdims=True))
@@ -272,8 +276,16 @@ def tipping_point(
     # A single column is one direction of the ball.
     worst = np.fmin(worst, np.fmin.reduce(np.abs(delta), axis=1, initial=np.nan))
     decision = now[:, 0] if by is not None else np.array(setting.classes)[now.argmax(axis=1)]
-    names = tuple(setting.names[j] for j in chosen)
+    names = tuple(setting.shifts[t].name for t in chosen)
     return TippingPoints(names, delta, worst, away[:, chosen], decision)
+
+
+class _Shift(NamedTuple):
+    """A missing value that is shifted: a number, or the log-odds of one category of a column."""
+
+    name: str
+    column: int  # among those of the user
+    option: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +296,7 @@ class _Setting:
     trial: TrialModel
     classes: tuple[Any, ...]
     points: DrawPoints
+    shifts: tuple[_Shift, ...]
 
     @classmethod
     def of(
@@ -294,33 +307,30 @@ class _Setting:
         trial = TrialModel.of(model, X, rows)
         classes = tuple(getattr(model, "classes_", ())) if trial.classifies else ()
         points = DrawPoints.sobol(n_draws, rows.unknowns.n_drawn, random_state).matched()
-        return cls(rows, trial, classes, points)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.rows.unknowns.columns)
+        return cls(rows, trial, classes, points, tuple(_shifts(rows)))
 
     @property
     def missing(self) -> BoolArray:
-        """Mask of the cells that can be shifted: missing numbers, (n_samples, n_columns)."""
-        shiftable = [c.options is None and bool(c.numbers) for c in self.rows.unknowns.columns]
-        return self.rows.unknowns.missing(self.rows.table.array) & np.array(shiftable)
+        """Which shifts are about a missing value of each row, (n_samples, n_shifts)."""
+        cells = self.rows.unknowns.missing(self.rows.table.array)
+        return cells[:, [shift.column for shift in self.shifts]]
 
     @property
     def predictions_shape(self) -> tuple[int, int]:
         return len(self.rows.table), max(len(self.classes), 1)
 
     def chosen(self, columns: Sequence[Any] | None) -> list[int]:
-        """Return the columns to shift."""
-        named = wanted_columns(columns, self.names, "columns")
+        """Return the shifts to try."""
+        names = [column.name for column in self.rows.unknowns.columns]
+        named = wanted_columns(columns, names, "columns")[[s.column for s in self.shifts]]
         wanted: list[int] = np.flatnonzero(named & self.missing.any(axis=0)).tolist()
         return wanted
 
-    def unit(self, column: int) -> FloatArray:
-        """Return the shift of one column by one deviation, in every row."""
-        one = np.zeros((len(self.rows.table), len(self.names)))
-        one[:, column] = 1.0
-        return one
+    def unit(self, shift: int) -> FloatArray:
+        """Return a shift by one, in every row."""
+        return np.tile(np.arange(len(self.shifts)) == shift, (len(self.rows.table), 1)).astype(
+            float
+        )
 
     def margin(self, found: FloatArray, now: FloatArray, by: float | None) -> FloatArray:
         """Return how far predictions are from a change of the decision, negative beyond it."""
@@ -352,7 +362,7 @@ class _Setting:
     def predictions(
         self, shift: FloatArray, by: float | None = None, *, slopes: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Return average predictions (n_samples, n_outputs) under shifts (n_samples, n_columns).
+        """Return average predictions (n_samples, n_outputs) under shifts (n_samples, n_shifts).
 
         With ``slopes`` also the direction in which the decision weakens most: the derivative of
         ``E f`` by the shift of a column is ``cov(f, x_j) / s_j`` over the draws, with ``f`` the
@@ -387,18 +397,30 @@ class _Setting:
         spread = centred.std(axis=1)
         covariances = np.einsum("im,imj->ij", lead - lead.mean(axis=1, keepdims=True), centred)
         found = np.divide(covariances, spread, out=np.zeros_like(spread), where=spread > 0)
-        numbers_of = [c.numbers[0] if c.numbers else 0 for c in self.rows.unknowns.columns]
-        return found[:, numbers_of]
+        columns = self.rows.unknowns.columns
+        return np.column_stack(
+            [  # the odds of a category are the same for all rows, which a direction is not
+                found[:, columns[shift.column].numbers[0]]
+                if shift.option is None
+                else 0.0 * lead[:, 0]
+                for shift in self.shifts
+            ]
+        )
 
     def _tilted(self, rows: Table, shift: FloatArray) -> Beliefs:
         """Return the beliefs about rows, tilted before their limits are applied."""
         unknowns = self.rows.unknowns
         free = unknowns.before_limits(rows) or unknowns.believe(rows)
-        of_belief = np.zeros(free.shape)
-        for j, column in enumerate(unknowns.columns):
-            if column.options is None and column.numbers:
-                of_belief[:, column.numbers[0]] = shift[:, j]
-        tilted = free.tilted(of_belief)
+        of_belief, log_odds = np.zeros(free.shape), {}
+        for at, (_, j, option) in enumerate(self.shifts):
+            column = unknowns.columns[j]
+            if option is None:
+                of_belief[:, column.numbers[0]] = shift[:, at]
+            elif shift[0, at]:
+                log_odds[column.category] = shift[0, at] * (
+                    np.arange(len(column.options)) == option
+                )
+        tilted = free.tilted(of_belief, log_odds)
         limits = rows.limits_of(unknowns.numbers)
         if limits is None:
             return tilted
@@ -406,3 +428,17 @@ class _Setting:
         if free.margins is not None:
             lower, upper = free.margins.forward_limits(lower, upper)
         return tilted.within(lower, upper)
+
+
+def _shifts(rows: RowsRead) -> Iterator[_Shift]:
+    """Yield what can be shifted: numbers, and categories; of two categories the second."""
+    plan = rows.table.plan
+    for j, column in enumerate(rows.unknowns.columns):
+        if column.options is None and column.numbers:
+            yield _Shift(column.name, j, None)
+        elif column.options is not None and column.category is not None:
+            words = [f"{value:g}" for value in column.options[:, 0]]
+            if plan is not None and plan.by_name[column.name].categories:
+                words = [str(word) for word in plan.by_name[column.name].categories]
+            for k in range(int(len(words) == 2), len(words)):
+                yield _Shift(f"{column.name} = {words[k]}", j, k)
