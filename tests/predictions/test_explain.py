@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
@@ -241,6 +242,26 @@ def test_frames_with_words_and_limits(table, kind, tmp_path):
     # A limit is known too, and its column has a value.
     limited = np.flatnonzero(frame["crp"][:150] == "<0.4")[:1]
     assert explain(model, frame.iloc[limited], output="decision").values[0, -1] != 0
+
+
+def test_columns_that_the_model_did_not_learn_from(table):
+    """Frames may have further columns, of words too, and lack some with a warning."""
+    X, _ = table
+    frame = pd.DataFrame(X[:40], columns=[f"c{j}" for j in range(X.shape[1])])
+    model = LinearRegression().fit(frame.fillna(0.0), np.arange(40.0))
+    density = GaussianDensity().fit(frame)
+    expected = explain(model, frame[:3], density=density)
+    wider = frame[:3].assign(word=["a", "b", None])[["word", *frame.columns]]
+    for rows in (wider, pl.from_pandas(wider)):
+        found = explain(model, rows, density=density)
+        assert found.columns == expected.columns
+        np.testing.assert_allclose(found.values, expected.values)
+    with pytest.warns(UserWarning, match="c0"):
+        found = explain(model, wider.drop(columns="c0"), density=density)
+    assert not found.values[:, 0].any()
+    unnamed = LinearRegression().fit(frame.fillna(0.0).to_numpy(), np.arange(40.0))
+    with pytest.raises(ValueError, match=r"learned from an array of \d numbers, but X is a frame"):
+        explain(unnamed, wider, density=density)
 
 
 def test_limits_of_arrays(table):

@@ -39,6 +39,7 @@ from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.marginal import find_density, marginal_model, unwrapped
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
+from absentia.tables.plan_notes import warn_of_absent_columns
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing
 
@@ -226,6 +227,7 @@ class _Game:
         check_is_fitted(model)
         classes = getattr(model, "classes_", None) if is_classifier(model) else None
         method, output = _method(model, output)
+        X = _columns_of(model, X)
         if is_frame(X) and not hasattr(X, "iloc") and has_columns_of_words(X):
             X = as_frame(X)
         if isinstance(model, KernelMachine):
@@ -272,6 +274,25 @@ class _Game:
         if self.output == "log-odds":
             return np.asarray(logit(np.clip(predictions, _LEAST, 1 - _LEAST)))
         return predictions
+
+
+def _columns_of(model: BaseEstimator, X: Any) -> Any:
+    """Return a frame with the columns that a model learned from, missing where it has none."""
+    names, n = list(getattr(model, "feature_names_in_", ())), getattr(model, "n_features_in_", None)
+    if not is_frame(X):
+        return X
+    if not names and n is not None and has_columns_of_words(X):
+        raise ValueError(
+            f"{type(model).__name__} learned from an array of {n} numbers, but X is a frame with "
+            f"columns of words: pass the columns of numbers that the model learned from, in their "
+            "order (X[[...]]), or fit it to a frame behind absentia.TableEncoder."
+        )
+    if not 0 < len({*names} & {*X.columns}) < len({*names, *X.columns}):
+        return X
+    absent = [name for name in names if name not in X.columns]
+    if absent:
+        warn_of_absent_columns(absent)
+    return as_frame(X).reindex(columns=names)
 
 
 @declared
