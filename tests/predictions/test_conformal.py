@@ -6,17 +6,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from absentia import (
     SVC,
+    AutoClassifier,
+    AutoRegressor,
     ConformalClassifier,
     ConformalRegressor,
     GaussianDensity,
@@ -410,3 +413,43 @@ def test_label_sets_cover_for_every_mask_method_and_score(method, score):
         # Of the rows of a mask, and of the calibration rows that they are compared with.
         error = np.sqrt(0.8 * 0.2 * (1 / len(inside) + 4 / (4 * 90)))
         assert inside.mean() > 0.8 - 3 * error
+
+
+def test_several_targets_are_refused_with_the_way(linear):
+    X, y = example(40)
+    for machine, several in (
+        (ConformalRegressor(linear), np.c_[y, y]),
+        (ConformalClassifier(LogisticRegression()), np.c_[y, y] > 0),
+        (AutoRegressor(), np.c_[y, y]),
+        (AutoClassifier(), np.c_[y, y] > 0),
+    ):
+        kind = "Classifier" if is_classifier(machine) else "Regressor"
+        with pytest.raises(ValueError, match=f"1d array.*MultiOutput{kind}"):
+            machine.fit(X, several)
+    both = MultiOutputRegressor(ConformalRegressor(linear, random_state=0)).fit(X, np.c_[y, -y])
+    assert [len(one.predict_interval(X)) for one in both.estimators_] == [40, 40]
+
+
+def test_intervals_end_where_the_support_does(linear):
+    X, y = example()
+    plain = ConformalRegressor(linear, random_state=0).fit(X, np.exp(y))
+    machine = ConformalRegressor(linear, support=(0, np.inf), random_state=0).fit(X, np.exp(y))
+    expected = plain.predict_interval(X)
+    assert (expected.lower < 0).any()
+    found = machine.predict_interval(X)
+    np.testing.assert_array_equal(found.lower, np.maximum(expected.lower, 0.0))
+    np.testing.assert_array_equal(found.upper, np.maximum(expected.upper, 0.0))
+    assert machine.predict_interval(X[:2], coverage=0.999).n_without_guarantee == 2
+    auto = AutoRegressor(members=["linear"], log_target=True, random_state=0)
+    learned = ConformalRegressor(auto, random_state=0).fit(X, np.exp(y))
+    assert (learned.predict_interval(X).lower >= 0).all()
+    with pytest.raises(ValueError, match="support must be None or a pair of increasing numbers"):
+        ConformalRegressor(linear, support=(1, 0)).fit(X, y)
+
+
+def test_groups_need_two_and_one_calibration_row_is_too_few(linear):
+    X, y = example(40)
+    with pytest.raises(ValueError, match="groups has one group only"):
+        ConformalRegressor(linear).fit(X, y, groups=np.zeros(40))
+    machine = ConformalRegressor(linear, calibration_size=0.025, random_state=0).fit(X, y)
+    assert machine.predict_interval(X[:2]).n_without_guarantee == 2

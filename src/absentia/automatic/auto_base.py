@@ -37,6 +37,7 @@ from absentia.parameters import (
     finite,
     words,
 )
+from absentia.predictions.wrapped_model import require_one_target
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -136,6 +137,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
         self
         """
         check_parameters(self)
+        require_one_target(self, y)
         encoder, opened = _encoded(X, y)
         table = _numbers_with_limits(opened)
         n_samples, note = len(table), ""

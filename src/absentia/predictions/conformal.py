@@ -38,6 +38,11 @@ _TWO_ESTIMATORS = Rule(
     ),
 )
 
+_SUPPORT = Rule(
+    ("a pair of increasing numbers",),
+    lambda value: isinstance(value, tuple | list) and len(value) == 2 and value[0] < value[1],
+)
+
 
 @declared
 class ConformalRegressor(RegressorTargets, ConformalPredictor):
@@ -95,6 +100,10 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         depends on themselves need it, and a ``density`` that is that of all rows.
     n_draws : int, default=8
         For ``"weighted"``, draws of each calibration row that misses a value.
+    support : pair of numbers, optional
+        The least and the largest value that the target can have, such as ``(0, np.inf)``: intervals
+        end there. A positive target whose logarithm an :class:`~absentia.AutoRegressor` has learned
+        needs none.
     random_state : int, RandomState instance or None, default=None
         Which rows calibrate.
 
@@ -136,10 +145,12 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
     _rules: ClassVar[dict[str, Rule]] = {
         "estimator": ESTIMATOR | _TWO_ESTIMATORS,
         "conformity_score": words(*BANDS),
+        "support": words(None) | _SUPPORT,
     }
     _splitters = (ShuffleSplit, KFold)
 
     conformity_score: str = "absolute"
+    support: tuple[float, float] | None = None
 
     def _described(self, learned: Learned, y: np.ndarray) -> Learned:
         model = learned["estimator_"]
@@ -195,6 +206,12 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         # Nested bounds, each a quantile of its own, can cross where the band is far too wide.
         crossed = lower > upper
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
+        # What cannot happen is cut off; infinite intervals stay, because they have no guarantee.
+        cut, ends = np.isfinite(lower) & np.isfinite(upper), self.support
+        if ends is None and getattr(self.estimator_, "log_target_", False):
+            ends = (0.0, np.inf)
+        for bound in (lower, upper) if ends is not None else ():
+            bound[cut] = np.clip(bound[cut], *ends)
         return PredictionIntervals(lower, upper, coverage, n_calibration)
 
     def _templates(self) -> Fitted:

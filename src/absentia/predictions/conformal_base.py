@@ -49,7 +49,12 @@ from absentia.predictions.weighting import (
     fit_joint_density,
     fit_mechanism,
 )
-from absentia.predictions.wrapped_model import fit_weighted, predict_parameters, rows_learned_from
+from absentia.predictions.wrapped_model import (
+    fit_weighted,
+    predict_parameters,
+    require_one_target,
+    rows_learned_from,
+)
 from absentia.tables import FloatArray, IntArray, Learned, TableLike, set_fitted
 from absentia.tables.rows import row_weights
 from absentia.tables.stored import InconsistentError
@@ -115,6 +120,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
         self
         """
         check_parameters(self)
+        require_one_target(self, y, ", whose estimators_ make the regions")
         warn_of_other_order(X, y)
         table = HidingTable.of(X)
         targets = self._check_targets(y, len(table))
@@ -216,6 +222,11 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
                 splitter = ShuffleSplit
         size: float = n_calibration
         if groups is not None:
+            require(
+                len(np.unique(groups)) > 1,
+                "groups has one group only: expected at least two, one to train on and one to "
+                "calibrate with.",
+            )
             splitter, size = GroupShuffleSplit, self.calibration_size
         split = splitter(1, test_size=size, random_state=self.random_state)
         train, calibrate = next(split.split(np.zeros((n, 1)), y, groups))

@@ -10,7 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -184,6 +184,17 @@ def stacked_draws(
     row = np.concatenate([complete, np.repeat(incomplete, n_draws)])
     weights = np.where(np.arange(len(row)) < len(complete), 1.0, 1.0 / n_draws)
     return rows, row, weights
+
+
+def require_one_target(machine: BaseEstimator, y: object, then: str = "") -> None:
+    """Refuse several targets in a sentence that says how to predict them."""
+    shape = np.shape(y)  # type: ignore[arg-type]
+    if len(shape) == 2 and shape[1] > 1:
+        name, kind = type(machine).__name__, "Classifier" if is_classifier(machine) else "Regressor"
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead. For several targets "
+            f"wrap the machine in scikit-learn's MultiOutput{kind}({name}(...)){then}."
+        )
 
 
 def fit_weighted(
