@@ -330,9 +330,9 @@ def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
     if isinstance(prediction, np.ndarray):
         _check_shape(model, name, prediction)
         finite = name in _FINITE or (name == "transform" and hasattr(model, "kernel_"))
-        if finite and prediction.dtype.kind == "f" and not _may_be_nan(model):
+        if finite and prediction.dtype.kind == "f":
             wrong = ~np.isfinite(prediction) if name[:7] == "predict" else np.isnan(prediction)
-            if wrong.any():
+            if wrong.any() and not _may_be_nan(model):
                 raise ValueError(f"{type(model).__name__}.{name} answers {prediction[wrong][0]}")
     return True
 

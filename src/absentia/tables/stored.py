@@ -158,10 +158,9 @@ def require_array(
 ) -> None:
     """Raise ValueError unless a value is an array of that type and shape; None fits any length."""
     if isinstance(value, np.ndarray):
-        fits = len(shape) == value.ndim and all(
-            wanted is None or wanted == length
-            for wanted, length in zip(shape, value.shape, strict=True)
-        )
+        fits = len(shape) == value.ndim
+        for wanted, length in zip(shape, value.shape, strict=False):
+            fits &= wanted is None or wanted == length
         # joblib maps the arrays of a model into memory; a masked array hides what it holds.
         is_plain = type(value) in (np.ndarray, np.memmap)
         if fits and value.dtype == np.dtype(dtype) and is_plain:
