@@ -15,6 +15,7 @@ from absentia import (
     ConformalClassifier,
     ConformalRegressor,
     FourierFeatures,
+    GaussianProcessRegressor,
     KernelPCA,
     KernelRidge,
     LogisticRegression,
@@ -120,6 +121,29 @@ def test_feature_maps_of_numbers_that_no_fit_leaves_behind_are_refused(
     pipeline.steps[1][1].fit(np.zeros((4, 7)), np.arange(4.0))
     with pytest.raises(TypeError, match="load would refuse this model"):
         save(pipeline, tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("model", "attribute"),
+    [
+        (SVC(), "dual_coef_"),
+        (SVC(), "intercept_"),
+        (KernelRidge(), "dual_coef_"),
+        (GaussianProcessRegressor(), "scale_"),
+        (TableEncoder(), "ranges_"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_finite_numbers_that_no_fit_leaves_behind_are_refused(model, attribute, tmp_path):
+    # Their squares overflow, so that uncertainties would be infinite or NaN.
+    X = frame()[["length", "width"]]
+    model.fit(X, np.arange(40) % 2)
+    save(model, tmp_path / "model")
+    fitted = np.array(getattr(model, attribute))
+    fitted.flat[-1] = -1e300
+    setattr(model, attribute, fitted if fitted.ndim else float(fitted))
+    with pytest.raises(TypeError, match=f"load would refuse this model: .*{attribute} holds"):
+        save(model, tmp_path / "model")
 
 
 def test_components_that_are_not_finite_are_refused(tmp_path):

@@ -8,7 +8,10 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from absentia import measure_next
+from absentia.densities.fit_density import believe
 from absentia.predictions import predict_uncertainty
+from absentia.predictions.marginal import find_density
 from absentia.recipe.model import TableModel
 from absentia.studio.jobs import train
 from absentia.studio.row_answers import FieldValue, RowAnswers
@@ -82,7 +85,7 @@ def test_what_measuring_is_worth_is_in_units_that_are_read(answers):
 
 
 def row_without_a(answers):
-    return answers._encoded({name: value.text for name, value in KNOWN.items() if name != "a"})
+    return answers._row({name: value for name, value in KNOWN.items() if name != "a"})[0]
 
 
 def test_a_bound_lies_between_a_value_and_nothing(answers):
@@ -172,3 +175,66 @@ def test_training_learns_from_limits():
     assert regression.score > trained_on(holes.drop(columns="kind"), "size").score + 0.2
     intervals = RowAnswers(regression.model).batch(quantity)
     assert (intervals["lower"] < intervals["upper"]).all()
+
+
+def test_every_unknown_field_has_its_belief(answers):
+    known = {name: value for name, value in KNOWN.items() if name in ("a", "noise")}
+    beliefs = answers.answer(known)["beliefs"]
+    assert beliefs.keys() == {HOSTILE, "word"}
+    word = dict(zip(beliefs["word"]["labels"], beliefs["word"]["heights"], strict=True))
+    assert word.keys() == {"low", "middle", "high"}
+    assert sum(word.values()) == pytest.approx(1.0)
+    # The density of a Gaussian belief: its mean and deviation are those of the draws.
+    x, heights = (np.array(beliefs[HOSTILE][part], dtype=float) for part in ("labels", "heights"))
+    assert heights.max() == 1.0
+    row = answers._row(known)[0]
+    draws = believe(find_density(answers.model.machine), row).sample(4000, random_state=0)[:, 0]
+    plan = answers.model.encoder.plan_
+    own = draws[:, 1] * plan.scales[1] + plan.centres[1]
+    assert (x @ heights) / heights.sum() == pytest.approx(own.mean(), abs=0.1)
+
+
+def test_what_if_answers_are_those_of_the_filled_row(answers):
+    known = {name: value for name, value in KNOWN.items() if name in ("a", "noise")}
+    labels = answers.answer(known)["beliefs"]["word"]["labels"]
+    tried = answers.what_if(known, "word")
+    filled = answers.answer({**known, "word": FieldValue("value", "high")})
+    found = tried[labels.index("high")]
+    if answers.classes:
+        assert found == [filled["prediction"], pytest.approx(max(filled["probabilities"].values()))]
+    else:
+        assert found == pytest.approx(filled["prediction"])
+    limited = {**known, HOSTILE: FieldValue("at least", "0")}  # the limit makes way for the value
+    assert len(answers.what_if(limited, HOSTILE)) == 41
+    with pytest.raises(ValueError, match="There is no field 'nothing'"):
+        answers.what_if(known, "nothing")
+
+
+def test_the_columns_that_made_an_answer_add_up(answers):
+    found = answers.parts(KNOWN)
+    answer = answers.answer(KNOWN)
+    total = found["base"] + sum(value for _, value in found["parts"])
+    if answers.classes:
+        assert total == pytest.approx(answer["probabilities"][found["class"]], abs=1e-6)
+    else:
+        assert total == pytest.approx(answer["prediction"], rel=1e-6)
+    assert {name for name, _ in found["parts"]} == set(KNOWN)
+    assert found["parts"][0][0] == "a"
+    assert answers.parts({})["parts"] == []
+
+
+def test_a_value_far_beyond_training_is_warned_about_in_the_form_as_in_a_batch(answers):
+    note = answers.answer({"a": FieldValue("value", "250")})["note"]
+    assert note.startswith("Far beyond the range of training: 250 in 'a' (training: -")
+    assert "Far beyond" not in answers.answer(KNOWN)["note"]
+
+
+def test_a_field_with_a_limit_is_worth_what_measure_next_says(answers):
+    values = {**KNOWN, "a": FieldValue("at least", "1")}
+    found = {entry["name"]: entry["gain"] for entry in answers.answer(values)["next"]}
+    row = answers._row(values)[0]
+    assert row.limited.any()
+    gain = measure_next(answers.model.machine, row).gain[0, 0]
+    if not answers.classes:
+        gain /= predict_uncertainty(answers.model.machine, row, by_column=False).total[0]
+    assert found == {"a": pytest.approx(gain)}

@@ -48,6 +48,8 @@ _TWISTER_NUMBERS = 624
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
+#: The largest finite number that a fit leaves behind, whose square is finite as well.
+_LARGEST = 1e150
 #: Columns of the tables that a model predicts. A page that shows a model names every column.
 _MOST_COLUMNS = 10**6
 _PLAIN = ANY_SCALAR | {slice, dict, list, tuple, set}
@@ -200,6 +202,15 @@ def _check_attributes(kind: type, attributes: dict[str, Any]) -> None:
             raise ValueError(
                 f"{kind.__name__} with {_called(held)} as {name}, expected {expected.expected}"
             )
+        if isinstance(held, np.ndarray | float) and kind.__module__.startswith("absentia."):
+            _check_size(kind, name, np.asarray(held))
+
+
+def _check_size(kind: type, name: str, numbers: np.ndarray) -> None:
+    if numbers.dtype.kind == "f" and numbers.size:
+        sizes = np.abs(numbers)
+        if (np.isfinite(sizes) & (sizes > _LARGEST)).any():
+            raise ValueError(f"{kind.__name__}.{name} holds a number beyond {_LARGEST:g}")
 
 
 def _check_fields(value: Stored, attributes: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -117,20 +117,20 @@ class TableModel:
             note(sentence)
         return frame
 
-    def rows(self, frame: pd.DataFrame) -> FloatArray | Table:
+    def rows(self, frame: pd.DataFrame) -> Table:
         """Return raw rows in the units of the machine, with limits such as ``<0.5``."""
         with hidden_warnings(category=UserWarning):  # `read` has said it
             rows = self.pipeline[:-1].transform(frame)
-        return rows if isinstance(rows, Table) else np.asarray(rows, dtype=np.float64)
+        return rows if isinstance(rows, Table) else Table(np.asarray(rows), columns_checked=True)
 
-    def predict(self, rows: FloatArray | Table) -> np.ndarray:
+    def predict(self, rows: Table) -> np.ndarray:
         """Return the prediction of each row: a class, or a quantity in its own units."""
         if self.classes is not None and hasattr(self.machine, "predict_proba"):
             return self.classes[self.machine.predict_proba(rows).argmax(axis=1)]
         found = np.ravel(self.machine.predict(rows))
         return found if self.classes is not None else self._in_units(found)
 
-    def probabilities(self, rows: FloatArray | Table) -> FloatArray:
+    def probabilities(self, rows: Table) -> FloatArray:
         """Return the probability of each class."""
         if not hasattr(self.machine, "predict_proba"):
             raise ValueError(
@@ -138,7 +138,7 @@ class TableModel:
             )
         return self.machine.predict_proba(rows)
 
-    def doubts(self, rows: FloatArray | Table) -> Doubts:
+    def doubts(self, rows: Table) -> Doubts:
         """Return the uncertainty of each prediction.
 
         The interval of a quantity comes from calibration rows or, without them, from out-of-fold
@@ -160,20 +160,20 @@ class TableModel:
         middle = self.predict(rows)
         return Doubts(spread, share, Interval(middle - reach, middle + reach, None))
 
-    def interval(self, rows: FloatArray | Table, coverage: float) -> Interval:
+    def interval(self, rows: Table, coverage: float) -> Interval:
         """Return intervals with a guarantee for each missing pattern, from calibration rows."""
         self._check_calibrated(ConformalRegressor)
         found = self.machine.predict_interval(rows, coverage=coverage)
         lower, upper = self._in_units(found.lower), self._in_units(found.upper)
         return Interval(lower, upper, found.n_calibration)
 
-    def label_sets(self, rows: FloatArray | Table, coverage: float) -> PredictionSets:
+    def label_sets(self, rows: Table, coverage: float) -> PredictionSets:
         """Return sets of classes with a guarantee for each missing pattern."""
         self._check_calibrated(ConformalClassifier)
         return self.machine.predict_set(rows, coverage=coverage)
 
     def next_measurements(
-        self, rows: FloatArray | Table, costs: Mapping[str, float] | None = None
+        self, rows: Table, costs: Mapping[str, float] | None = None
     ) -> list[list[RankedColumn]]:
         """Return the missing columns of each row by expected gain per cost, best first.
 
@@ -188,12 +188,12 @@ class TableModel:
             gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
         return rank_source_columns(gains, list(self.encoder.source_columns()), costs)
 
-    def explanation(self, rows: FloatArray | Table) -> Explanation:
+    def explanation(self, rows: Table, **settings: Any) -> Explanation:
         """Return the values of the raw columns of each row, in the units of the target."""
         groups: dict[str, list[int]] = {}
         for place, name in enumerate(self.encoder.source_columns()):
             groups.setdefault(str(name), []).append(place)
-        found = explain(self.machine, rows, groups=groups)
+        found = explain(self.machine, rows, groups=groups, **settings)
         if self.classes is not None:
             return found
         return replace(
@@ -241,7 +241,7 @@ class TableModel:
             if len(far):
                 raise ValueError(too_far(int(far[0]) + 1, float(numbers[far[0]]), str(name)))
 
-    def _uncertainty(self, rows: FloatArray | Table) -> Uncertainty:
+    def _uncertainty(self, rows: Table) -> Uncertainty:
         return predict_uncertainty(self.machine, rows, by_column=False)
 
     def _variance(self, doubt: Uncertainty) -> FloatArray:

@@ -12,14 +12,13 @@ from absentia.densities.fit_density import believe
 from absentia.parameters import POSITIVE
 from absentia.predictions.marginal import find_density
 from absentia.recipe.model import Doubts, TableModel
-from absentia.tables import BoolArray, FloatArray, Table
+from absentia.studio.row_pictures import Json, RowPictures
+from absentia.tables import Table
 from absentia.tables.files.formats import read_bytes
+from absentia.tables.plan_notes import far_notes
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: An object of a page's script: what JSON can hold, by name.
-Json = dict[str, Any]
 
 #: Draws of a row with bounds, and the fewest of them that must lie within the bounds.
 _DRAWS, _FEWEST_DRAWS = 4000, 25
@@ -47,6 +46,7 @@ class RowAnswers:
         plan = model.encoder.plan_
         self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
+        self.pictures = RowPictures(model, self.classes)
 
     @property
     def names(self) -> list[str]:
@@ -86,25 +86,46 @@ class RowAnswers:
         The answer has ``prediction``; ``probabilities`` or ``lower`` and ``upper``;
         ``missing_share``, the share of the uncertainty that is due to unknown fields; ``next``, the
         unknown fields by gain per cost (a share of the variance for quantities, with the standard
-        deviation before and after); ``unread``, fields whose text could not be read; ``note``.
+        deviation before and after); ``beliefs`` about the unknown fields; ``unread``, fields whose
+        text could not be read; ``note``.
         """
-        given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
-        written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
-        bounded = self._encoded(written)
-        unread = [name for name in written if self._part(_unknown(bounded), name).all()]
-        note = ""
-        if isinstance(bounded, Table) and bounded.limited.any() and not self._is_possible(bounded):
-            bounded = Table(bounded.array, columns_checked=True)
-            note = "These bounds hardly fit the other values, so they are ignored."
-        doubts = self.model.doubts(bounded)
-        found = self._prediction(bounded, doubts)
+        row, unread, note = self._row(values)
+        doubts = self.model.doubts(row)
+        found = self._prediction(row, doubts)
         return {
             **found,
-            "note": note or found["note"],
+            "note": " ".join(filter(None, (note, found["note"]))),
             "unread": unread,
-            "next": self._next(bounded, dict(costs or {}), float(doubts.doubt[0])),
-            "n_unknown": int(self._unknown_fields(bounded)[0]),
+            "next": self._next(row, dict(costs or {}), float(doubts.doubt[0])),
+            "n_unknown": int(self._unknown_fields(row)[0]),
+            "beliefs": self.pictures.beliefs(row),
         }
+
+    def parts(self, values: Mapping[str, FieldValue]) -> Json:
+        """Return the columns that made the answer of a row."""
+        return self.pictures.parts(self._row(values)[0])
+
+    def what_if(self, values: Mapping[str, FieldValue], name: str) -> list[Any]:
+        """Return the answers of a row for the points of one of its fields."""
+        return self.pictures.what_if(self._row(values)[0], name)
+
+    def _row(self, values: Mapping[str, FieldValue]) -> tuple[Table, list[str], str]:
+        """Return a row of the form in the units of the machine, fields not read, and a note."""
+        import pandas as pd
+
+        given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
+        written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
+        encoder = self.model.encoder
+        frame = pd.DataFrame({n: [written.get(n)] for n in encoder.columns_}, dtype=object)
+        self.model.check_reach(frame)
+        row = self.model.rows(frame)
+        unread = [name for name in written if self._part(row.unknown, name).all()]
+        columns, readings, _ = encoder.plan_.later(frame)
+        notes = far_notes(encoder, columns, {n: r for n, r in readings.items() if n in written})
+        if row.limited.any() and not self._is_possible(row):
+            row = Table(row.array, columns_checked=True)
+            notes.append("These bounds hardly fit the other values, so they are ignored.")
+        return row, unread, " ".join(notes).replace(", row 1 (", " (")
 
     def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
         """Return a file as a table, and add notes on cells that the model cannot use."""
@@ -147,15 +168,6 @@ class RowAnswers:
         data["unknown_fields"] = self._unknown_fields(rows)
         return pd.DataFrame(data)
 
-    def _encoded(self, known: Mapping[str, str]) -> FloatArray | Table:
-        """Return one raw row in the units of the machine."""
-        import pandas as pd
-
-        columns = self.model.encoder.columns_
-        frame = pd.DataFrame({name: [known.get(name)] for name in columns}, dtype=object)
-        self.model.check_reach(frame)
-        return self.model.rows(frame)
-
     def _part(self, row: np.ndarray, name: str) -> np.ndarray:
         return row[0, self._owner == self.names.index(name)]
 
@@ -167,7 +179,7 @@ class RowAnswers:
         within = ((draws >= lower) & (draws <= upper)) | ~row.mask
         return bool(within.all(axis=1).sum() >= _FEWEST_DRAWS)
 
-    def _prediction(self, row: FloatArray | Table, doubts: Doubts) -> Json:
+    def _prediction(self, row: Table, doubts: Doubts) -> Json:
         found: Json = {"missing_share": float(doubts.due_to_missing[0]), "note": ""}
         if doubts.interval is None:
             chances = self.model.probabilities(row)[0].tolist()
@@ -180,9 +192,9 @@ class RowAnswers:
         prediction = float(self.model.predict(row)[0])
         return found | {"prediction": prediction, "lower": _finite(lower), "upper": _finite(upper)}
 
-    def _next(self, row: FloatArray | Table, costs: dict[str, float], now: float) -> list[Json]:
+    def _next(self, row: Table, costs: dict[str, float], now: float) -> list[Json]:
         """Return the unknown fields, ranked; ``now`` is the uncertainty of the prediction."""
-        if not np.isnan(np.asarray(row)).any():
+        if not row.mask.any():
             return []
         for name, cost in costs.items():
             POSITIVE.check(f"The cost of {name}", cost)
@@ -197,14 +209,10 @@ class RowAnswers:
                 entry |= {"doubt": now, "doubt_after": left**0.5 * now}
         return found
 
-    def _unknown_fields(self, rows: FloatArray | Table) -> np.ndarray:
+    def _unknown_fields(self, rows: Table) -> np.ndarray:
         """Return the number of fields of each row without even a bound."""
         starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
-        return _unknown(rows)[:, starts].sum(axis=1)
-
-
-def _unknown(rows: FloatArray | Table) -> BoolArray:
-    return rows.unknown if isinstance(rows, Table) else np.isnan(rows)
+        return rows.unknown[:, starts].sum(axis=1)
 
 
 def _finite(value: float) -> float | None:

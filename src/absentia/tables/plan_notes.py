@@ -227,11 +227,16 @@ def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[s
     for said, found, between in _other_words(columns, readings, separator):
         notes.append(f"{said}: {_some(found, between)}.")
     notes += [f"{phrase}." for phrase in _unread_cells(columns, used)]
+    return notes + far_notes(encoder, columns, used)
+
+
+def far_notes(
+    encoder: TableEncoder, columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]
+) -> list[str]:
+    """Return a sentence on values that lie far beyond those of training, if there are any."""
     ends = dict(zip(encoder.columns_, encoder.ranges_, strict=True))
-    far = [note for n, r in used.items() if (note := _far(columns[n], r, ends[n]))]
-    if far:
-        notes.append(f"Far beyond the range of training: {_some(far, '; ')}.")
-    return notes
+    far = [note for n, r in readings.items() if (note := _far(columns[n], r, ends[n]))]
+    return [f"Far beyond the range of training: {_some(far, '; ')}."] if far else []
 
 
 def _some(found: list[str], separator: str) -> str:
