@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from absentia.cli import main
-from absentia.cli.model_commands import costs_from
+from absentia.cli.model_commands import _show, costs_from
+from absentia.reports.safe_text import printable
 from absentia.studio.row_answers import FieldValue
 from absentia.studio.workspaces import Workspace
 from absentia.tables.files.delimited import read_delimited
@@ -90,6 +91,34 @@ def test_classes_have_probabilities_and_a_doubt(capsys, folder, model):
     assert found["doubt"].between(0, np.log(2) + 1e-9).all()
     assert found["due_to_missing"][0] == 0
     assert found["due_to_missing"][2] > 0.2
+    np.testing.assert_allclose(found["doubt_percent"], 100 * found["doubt"] / np.log(2))
+    asked = run(capsys, "ask", folder / model, folder / "new.csv", "-o", folder / "asked.csv", "-f")
+    assert asked[0] == 0
+    first = pd.read_csv(folder / "asked.csv").drop_duplicates("row").set_index("row")["column"]
+    expected = [printable(first.get(row, "")) for row in range(1, 7)]
+    assert [printable(name) for name in found["matters_most"].fillna("")] == expected
+
+
+@pytest.mark.parametrize("command", ["ask", "explain"])
+def test_ids_are_kept_beside_what_is_said_of_their_rows(capsys, folder, command):
+    rows = pd.read_csv(folder / "new.csv", dtype=str)
+    rows.insert(0, "patient", [f"P-{k:03d}" for k in range(len(rows))])
+    rows["row"] = "7"  # a name that the output has
+    rows.to_csv(folder / "named.csv", index=False)
+    out = folder / f"{command}-kept.csv"
+    files = [folder / "outcome", folder / "named.csv", "-o", out]
+    assert run(capsys, command, *files, "--keep")[0] == 0
+    found = pd.read_csv(out)
+    assert list(found.columns[:3]) == ["row", "patient", "row_2"]
+    assert (found["patient"] == [f"P-{k - 1:03d}" for k in found["row"]]).all()
+    assert (found["row_2"] == 7).all()
+    assert run(capsys, command, *files, "-f")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), found.drop(columns=["patient", "row_2"]))
+
+
+def test_numbers_are_printed_with_their_digits(capsys):
+    _show(pd.DataFrame({"doubt": [123456.7, 12.3456, 0.000123456]}), None)
+    assert capsys.readouterr().out.split() == ["doubt", "123457", "12.35", "0.0001235"]
 
 
 def test_regions_are_guaranteed_or_say_that_they_are_not(capsys, folder):
@@ -119,7 +148,8 @@ def test_ask_ranks_what_to_measure(capsys, folder, model):
     assert run(capsys, "ask", folder / model, folder / "new.csv", "-o", place)[0] == 0
     found = pd.read_csv(place)
     doubts = ["doubt", "doubt_after"] if model in QUANTITIES else []
-    assert list(found.columns) == ["row", "column", *doubts, "gain", "cost", "gain_per_cost"]
+    gains = ["gain"] if model in QUANTITIES else ["gain", "gain_percent"]
+    assert list(found.columns) == ["row", "column", *doubts, *gains, "cost", "gain_per_cost"]
     assert found[found["row"] == 2]["column"].tolist()[0] == "dose"
     assert 1 not in set(found["row"])
     assert (found["gain"] > -1e-9).all()
@@ -150,14 +180,15 @@ def test_the_studio_opens_every_model_and_gives_the_same_answers(capsys, folder,
     np.testing.assert_allclose(batch["due_to_unknown"], found["due_to_missing"])
     for i, row in rows.iterrows():
         values = {k: FieldValue("value", str(v)) for k, v in row.dropna().items()}
-        one = workspace.answer(values, {})
+        one = workspace.model_answers.answer(values, {})
         if "outcome" in model:
             assert one["prediction"] == found["prediction"][i]
             assert one["probabilities"]["well"] == pytest.approx(found["probability_well"][i])
         else:
             assert one["prediction"] == pytest.approx(found["prediction"][i])
             assert one["lower"] == pytest.approx(found["lower"][i])
-            bounded = workspace.answer({**values, "dose": FieldValue("at least", "0.5")}, {})
+            known = {**values, "dose": FieldValue("at least", "0.5")}
+            bounded = workspace.model_answers.answer(known, {})
             assert bounded["prediction"] > 100
         best = ranked[ranked["row"] == i + 1]
         assert [entry["name"] for entry in one["next"]][:3] == best["column"].tolist()

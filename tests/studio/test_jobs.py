@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
+from absentia.recipe import training
 from absentia.studio import jobs
 from absentia.studio.jobs import Job, train
 from absentia.studio.workspaces import BUNDLED, bundled_table
@@ -36,9 +39,18 @@ def test_a_job_can_be_stopped():
 def test_training_beats_the_constant_answer(target, measure):
     steps = []
     other = {"kind": "value", "value": "kind"}[target]
-    trained = train(
+    trained, card = train(
         lambda share, text: steps.append(share), mixed_table(), target, kinds={other: "left out"}
     )
+    assert trained.model.target == target
+    assert card["matters"][0][0] == "a"
+    if target == "kind":
+        assert np.sum(card["confusion"]) == trained.n_rows
+        assert np.trace(card["confusion"]) / trained.n_rows == pytest.approx(trained.score)
+        assert sum(n for *_, n in card["calibration"]) == trained.n_rows
+    else:
+        predicted, truth = np.transpose(card["residuals"])
+        assert r2_score(truth, predicted) == pytest.approx(trained.score)
     assert trained.measure == measure
     assert trained.score > trained.baseline + 0.2
     assert steps == sorted(steps)
@@ -62,7 +74,22 @@ def test_methods_are_compared_on_the_same_folds(monkeypatch):
         "kind",
         kinds={"value": "left out"},
     )
-    assert {row["method"] for row in found} == {"iterative", "mean-indicator"}
+    assert {row["method"] for row in found} == {
+        "iterative imputation, SVM",
+        "means and indicators, SVM",
+    }
+    assert {row["train"] for row in found} == {""}
     assert [row["measure"] for row in found] == ["accuracy", "accuracy"]
     assert found[0]["score"] >= found[1]["score"] > 0.6
     assert steps == sorted(steps)
+
+
+def test_progress_is_told_without_names_from_the_code(monkeypatch):
+    monkeypatch.setattr(jobs, "_COMPARED", ("genrbf", "mean-indicator"))
+    said = []
+    frame = mixed_table().drop(columns="value")
+    train(lambda share, text: said.append(text), frame, "kind")
+    found = jobs.compare_methods(lambda share, text: said.append(text), frame, "kind")
+    names = {*training.METHODS, *training.BASELINES}
+    assert not [text for text in said if names & set(text.replace(":", "").split()) or "_" in text]
+    assert {row["train"] for row in found} == {"genrbf", ""}  # the page offers to train it

@@ -323,7 +323,7 @@ def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifi
     assert pd.read_csv(out)["doubt"].tolist() == pytest.approx(batch["doubt"].tolist())
     assert main(["ask", *files, "--force"]) == 0
     asked = pd.read_csv(out)
-    names = [entry["name"] for entry in workspace.answer({}, {})["next"]]
+    names = [entry["name"] for entry in workspace.model_answers.answer({}, {})["next"]]
     assert set(asked["column"]) <= set(names)
 
 

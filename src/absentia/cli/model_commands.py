@@ -19,6 +19,7 @@ from absentia.cli.terminal import (
     ForceOption,
     IgnoreOption,
     KeepIdsOption,
+    KeepUnusedOption,
     ModelArgument,
     NumbersOption,
     OutputOption,
@@ -151,8 +152,8 @@ def predict(
         bool,
         typer.Option(
             "--uncertainty",
-            help="Also write probabilities or an interval, and how much of the doubt is due to "
-            "missing values.",
+            help="Also write probabilities or an interval, how much of the doubt is due to "
+            "missing values, and the missing column that matters most.",
         ),
     ] = False,
     coverage: Annotated[
@@ -202,8 +203,16 @@ def predictions(model: TableModel, rows: Any, probabilities: bool) -> dict[str, 
 
 def _doubts(model: TableModel, rows: Any) -> dict[str, np.ndarray]:
     found = model.doubts(rows)
-    named = {"doubt": found.doubt, "due_to_missing": found.due_to_missing}
-    return named if found.interval is None else _ends(found.interval) | named
+    named = {} if found.interval is None else _ends(found.interval)
+    named["doubt"] = found.doubt
+    if found.percent is not None:
+        named["doubt_percent"] = found.percent
+    named["due_to_missing"] = found.due_to_missing
+    ranked = model.next_measurements(rows)
+    named["matters_most"] = np.array(
+        [best[0].name if best else "" for best in ranked], dtype=object
+    )
+    return named
 
 
 def _ends(interval: Interval) -> dict[str, np.ndarray]:
@@ -270,15 +279,16 @@ def ask(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
     output: OutputOption = None,
+    keep: KeepUnusedOption = False,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say which missing value of each row is most worth measuring next.
 
     Prints the missing columns of each row by expected gain per cost. The gain is the entropy in
-    nats or, for quantities, the share of the variance that knowing the value would remove on
-    average; quantities also have the standard deviation of the prediction before (doubt) and after
-    (doubt_after).
+    nats (gain_percent: in percent of that of equally likely classes) or, for quantities, the share
+    of the variance that knowing the value would remove on average; quantities also have the
+    standard deviation of the prediction before (doubt) and after (doubt_after).
     """
     import pandas as pd
 
@@ -294,7 +304,10 @@ def ask(
         left = np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0)
         found.insert(2, "doubt", now)
         found.insert(3, "doubt_after", now * np.sqrt(left))
-    _show(found, output)
+    else:
+        percent = 100 * found["gain"].astype(np.float64) / np.log(max(len(fitted.classes), 2))
+        found.insert(3, "gain_percent", percent)
+    _show(_with_unused(found, fitted, frame) if keep else found, output)
     complete = len(frame) - found["row"].nunique()
     if complete:
         say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
@@ -305,8 +318,22 @@ def _show(found: pd.DataFrame, output: str | None) -> None:
     if output is not None:
         write_table(found, output)
     elif len(found):
-        text = found.to_string(index=False, float_format=lambda value: f"{value:.4g}")
-        print(printable(text, lines=True))
+        print(printable(found.to_string(index=False, float_format=_digits), lines=True))
+
+
+def _digits(value: float) -> str:
+    """Return a number with four digits, or all that are before its point."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _with_unused(found: pd.DataFrame, model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return results by row with the columns that the model does not use, such as ids, in front."""
+    unused = [name for name in frame.columns if name not in set(model.encoder.source_columns())]
+    kept = frame[unused].iloc[found["row"].to_numpy(dtype=np.intp) - 1].reset_index(drop=True)
+    kept.columns = [f"{name}_2" if name in found else str(name) for name in kept.columns]
+    for place, name in enumerate(kept.columns, start=1):
+        found.insert(place, name, kept[name])
+    return found
 
 
 def explain(
@@ -314,6 +341,7 @@ def explain(
     file: FileArgument,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 5,
     output: OutputOption = None,
+    keep: KeepUnusedOption = False,
     sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
@@ -325,7 +353,8 @@ def explain(
     """
     check_output(output, inputs=[file, model], force=force)
     fitted, frame, _ = _model_and_rows(model, file, sheet)
-    _show(fitted.explanation(fitted.rows(frame)).ranked(top), output)
+    found = fitted.explanation(fitted.rows(frame)).ranked(top)
+    _show(_with_unused(found, fitted, frame) if keep else found, output)
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:

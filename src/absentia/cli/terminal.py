@@ -69,6 +69,10 @@ DatesOption = Annotated[
 KeepIdsOption = Annotated[
     bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
 ]
+KeepUnusedOption = Annotated[
+    bool,
+    typer.Option("--keep", help="Also write the input's columns that the model does not use: ids."),
+]
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it already exists.")
 ]

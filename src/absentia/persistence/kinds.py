@@ -93,10 +93,7 @@ class Kind(NamedTuple):
             return True
         if kind is np.ndarray and (value.dtype.char, value.ndim) in self.arrays:
             return value.dtype.isnative and (value.dtype != object or _are_scalars(value.flat))
-        for test in self.tests:  # a loop, since a model has hundreds of attributes
-            if test(value):
-                return True
-        return False
+        return True in [test(value) for test in self.tests]
 
 
 def _either(kinds: Iterable[Kind]) -> Kind:

@@ -56,7 +56,8 @@ class Interval(NamedTuple):
 class Doubts(NamedTuple):
     """Uncertainty of predictions.
 
-    ``doubt`` is the entropy of the class in nats, or the standard deviation of the quantity;
+    ``doubt`` is the entropy of the class in nats, and ``percent`` the same in percent of that of
+    equally likely classes; for a quantity ``doubt`` is the standard deviation;
     ``due_to_missing`` the share that measuring all missing values would remove; ``interval``
     contains nine of ten quantities, and is None for classes.
     """
@@ -64,6 +65,7 @@ class Doubts(NamedTuple):
     doubt: FloatArray
     due_to_missing: FloatArray
     interval: Interval | None
+    percent: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,11 @@ class TableModel:
     def encoder(self) -> TableEncoder:
         """The step that reads raw columns."""
         return self.pipeline.named_steps["encode"]
+
+    @property
+    def target(self) -> str:
+        """The name of the column that is predicted; empty where it is not known."""
+        return getattr(self.encoder, "target_", "")
 
     @property
     def machine(self) -> BaseEstimator:
@@ -147,7 +154,10 @@ class TableModel:
         """
         doubt = self._uncertainty(rows)
         if doubt.unit == "entropy":
-            return Doubts(entropy(self.probabilities(rows)), doubt.missing_share, None)
+            chances = self.probabilities(rows)
+            own = entropy(chances)
+            percent = 100 * own / np.log(max(chances.shape[1], 2))
+            return Doubts(own, doubt.missing_share, None, percent)
         variance = self._variance(doubt)
         spread = self._scale * np.sqrt(variance)
         share = np.divide(doubt.missing, variance, out=np.zeros_like(variance), where=variance > 0)

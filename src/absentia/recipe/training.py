@@ -28,6 +28,7 @@ from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVCCV, SVRCV, GaussianProcessRegressor, LogisticRegressionCV
 from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
+from absentia.recipe.leakage import leakage_note
 from absentia.recipe.learning_table import LearningTable, split_target
 from absentia.recipe.model import TableModel
 from absentia.tables import FloatArray
@@ -228,7 +229,8 @@ class Training:
     ``measure`` is the name of the score, ``spread`` its standard error (NaN if unknown), and
     ``baseline`` that of the best constant prediction, which ``constant`` describes. ``how`` tells
     by which rows the model was scored; ``chosen`` and ``notes`` are sentences on the members or
-    settings, and on how the table was read.
+    settings, and on how the table was read. ``scored`` are the targets of the rows that the score
+    is from and the predictions of them (probabilities of classes), where these were computed here.
     """
 
     model: TableModel
@@ -243,6 +245,7 @@ class Training:
     how: str
     chosen: tuple[str, ...]
     notes: tuple[str, ...]
+    scored: tuple[np.ndarray, np.ndarray] | None = None
 
     def __str__(self) -> str:
         spread = "" if np.isnan(self.spread) else f" ± {self.spread:.3f}"
@@ -284,17 +287,20 @@ def train(
     encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, supports=supports, limits=True)
     first = [("encode", encoder)]
     estimator = new_steps(method, table.task, first, progress=progress, time_budget=time_budget)
-    step(0.1, f"fitting the method {method} to {len(table.target):,} rows")
+    step(0.1, f"learning from {len(table.target):,} rows")
     fit(estimator, table)
     searched = TableModel(estimator)
+    searched.encoder.target_ = target
     model = _with_probabilities(searched, table)
     step(0.7, "measuring the score on held-out rows")
-    score, spread, how, chosen = _score(searched, model, table, held)
+    score, spread, how, chosen, scored = _score(searched, model, table, held)
     if held is not None:
         step(0.85, "calibrating on held-out rows")
         model = model.calibrated(held.features, held.target)
     step(1.0, "done")
     baseline, constant = table.baseline()
+    rows, columns = searched.rows(table.features), searched.encoder.source_columns()
+    alone = leakage_note(rows, columns, table.target, table.task)
     return Training(
         model,
         table.task,
@@ -307,7 +313,8 @@ def train(
         constant,
         how,
         chosen,
-        (*table.notes, *model.encoder.notes_),
+        (*table.notes, *model.encoder.notes_, *alone),
+        scored,
     )
 
 
@@ -339,8 +346,8 @@ def _with_probabilities(model: TableModel, table: LearningTable) -> TableModel:
 
 def _score(
     searched: TableModel, model: TableModel, table: LearningTable, held: LearningTable | None
-) -> tuple[float, float, str, tuple[str, ...]]:
-    """Return the score, its standard error, how it was measured, and what was chosen."""
+) -> tuple[float, float, str, tuple[str, ...], tuple[np.ndarray, np.ndarray] | None]:
+    """Return the score, its standard error, how it was measured, the choices, and predictions."""
     machine = searched.machine
     if hasattr(machine, "members_"):
         lines = ["Members, with weights and losses as is and with a share of the values hidden:"]
@@ -348,7 +355,7 @@ def _score(
         if getattr(machine, "log_target_", False):
             lines += ["The target is positive and skewed: members learned its logarithm."]
         how = "each row predicted by members that had not seen it"
-        return machine.score_, machine.score_error_, how, tuple(lines)
+        return machine.score_, machine.score_error_, how, tuple(lines), None
     chosen: tuple[str, ...] = ()
     if hasattr(machine, "best_params_"):
         settings = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
@@ -356,20 +363,23 @@ def _score(
         if machine is model.machine or not hasattr(machine, "predict_proba"):
             n_settings = len(machine.cv_results_["params"])
             how = f"the best of {n_settings} settings, so slightly optimistic"
-            return machine.best_score_, float("nan"), how, chosen
+            return machine.best_score_, float("nan"), how, chosen, None
     if held is not None:
         how = f"measured on {len(held.target):,} rows that the model was not trained on"
-        y, predicted = held.target, model.predict(model.rows(held.features))
+        y, rows = held.target, model.rows(held.features)
+        predicted = model.predict(rows) if model.classes is None else model.probabilities(rows)
     else:
         how = f"each row predicted by a model that had not seen it, in {_FOLDS} folds"
         kind = StratifiedKFold if table.task == "classification" else KFold
         folds = kind(_FOLDS, shuffle=True, random_state=1)
         rows, y = model.rows(table.features), table.target
-        predicted = cross_val_predict(model.machine, rows, y, cv=folds)
-    if table.task == "regression":
-        return *_explained(y, np.ravel(predicted)), how, chosen
-    right = predicted == y
-    return float(right.mean()), float(right.std() / np.sqrt(len(y))), how, chosen
+        method = "predict" if model.classes is None else "predict_proba"
+        predicted = cross_val_predict(model.machine, rows, y, cv=folds, method=method)
+    if model.classes is None:
+        return *_explained(y, np.ravel(predicted)), how, chosen, (y, np.ravel(predicted))
+    right = model.classes[predicted.argmax(axis=1)] == y
+    error = float(right.std() / np.sqrt(len(y)))
+    return float(right.mean()), error, how, chosen, (y, predicted)
 
 
 def _explained(y: FloatArray, predicted: FloatArray) -> tuple[float, float]:

@@ -8,11 +8,16 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
 from absentia.machines.targets import Task
 from absentia.recipe import training
 from absentia.recipe.comparison import compare
-from absentia.recipe.learning_table import split_target
+from absentia.recipe.learning_table import sample_in_proportion, split_target
+from absentia.recipe.model import TableModel
 from absentia.studio.row_answers import RowAnswers
+from absentia.studio.row_pictures import QUICK, Json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +25,19 @@ if TYPE_CHECKING:
 #: Quick methods of different kinds.
 _COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
 _COMPARED_ROWS = 500
+#: What the page calls methods.
+METHOD_NAMES = {
+    "genrbf": "kernel on beliefs",
+    "expected-rbf": "kernel averaged over beliefs",
+    "mean-indicator": "means and indicators, SVM",
+    "iterative": "iterative imputation, SVM",
+    "hist-gradient-boosting": "boosted trees",
+}
 #: Rows of a batch between two reports of progress.
 _BATCH_ROWS = 200
+
+#: Rows that are explained after training, columns that are listed, and dots that are drawn.
+_EXPLAINED_ROWS, _MOST_MATTERING, _MOST_DOTS = 20, 12, 400
 
 #: Settings of training: an answer must keep up with typing.
 _TRAINED: dict[Task, dict[str, Any]] = {
@@ -94,21 +110,60 @@ def _run(pipe: Any, work: Callable[..., Any], arguments: dict[str, object]) -> N
         pipe.send(("error", f"{type(error).__name__}: {error}"))
 
 
-def train(step: Step, frame: pd.DataFrame, target: str, **options: Any) -> training.Training:
-    """Train a model that answers quickly; see :func:`absentia.recipe.training.train`.
+def train(
+    step: Step, frame: pd.DataFrame, target: str, method: str = "", **options: Any
+) -> tuple[training.Training, Json]:
+    """Train a model, and describe how good it is; see :func:`absentia.recipe.training.train`.
 
-    Classes are learned by logistic regression, quantities by a Gaussian process whose intervals
-    are calibrated on held-out rows. Large tables are sampled.
+    Unless there is a method, classes are learned by logistic regression, quantities by a Gaussian
+    process whose intervals are calibrated on held-out rows: both answer quickly. Large tables are
+    sampled.
     """
     task = split_target(frame, target, options.pop("task", None)).task
-    return training.train(frame, target, task=task, step=step, **_TRAINED[task], **options)
+    settings = {**_TRAINED[task], **({"method": method} if method else {})}
+
+    found = training.train(
+        frame, target, task=task, step=lambda share, text: step(0.9 * share, text),
+        **settings, **options,
+    )  # fmt: skip
+    step(0.92, "finding the columns that matter")
+    card = {"matters": columns_that_matter(found.model, frame), **pictures(found)}
+    step(1.0, "done")
+    return found, card
 
 
-def answer_batch(step: Step, answers: RowAnswers, frame: pd.DataFrame) -> pd.DataFrame:
+def columns_that_matter(model: TableModel, frame: pd.DataFrame) -> list[tuple[str, float]]:
+    """Return the columns by their mean absolute value over some rows, the largest first."""
+    some = frame.sample(min(_EXPLAINED_ROWS, len(frame)), random_state=0)
+    found = model.explanation(model.rows(some), **QUICK)
+    order = np.argsort(-found.importance, kind="stable")[:_MOST_MATTERING]
+    return [(found.columns[j], float(found.importance[j])) for j in order]
+
+
+def pictures(found: training.Training) -> Json:
+    """Return the confusion matrix and the calibration of classes, or predictions and targets."""
+    if found.scored is None:
+        return {}
+    truth, predicted = found.scored
+    if found.model.classes is None:
+        some = sample_in_proportion(None, len(truth), min(_MOST_DOTS, len(truth)))
+        return {"residuals": np.column_stack([predicted, truth])[some].tolist()}
+    right = found.model.classes[predicted.argmax(axis=1)] == truth
+    confusion = confusion_matrix(
+        truth, found.model.classes[predicted.argmax(axis=1)], labels=found.model.classes
+    )
+    sure = predicted.max(axis=1)
+    order = np.argsort(sure, kind="stable")
+    bins = [part for part in np.array_split(order, min(5, len(order) // 10 or 1)) if len(part)]
+    calibration = [[float(sure[b].mean()), float(right[b].mean()), len(b)] for b in bins]
+    return {"confusion": confusion.tolist(), "calibration": calibration}
+
+
+def answer_batch(step: Step, model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
     """Predict a batch in a worker, some rows at a time."""
     import pandas as pd
 
-    parts = []
+    parts, answers = [], RowAnswers(model)
     for start in range(0, len(frame), _BATCH_ROWS):
         step(start / len(frame), f"predicting {len(frame):,} rows")
         part = answers.batch(frame.iloc[start : start + _BATCH_ROWS])
@@ -127,11 +182,12 @@ def compare_methods(
         kinds=kinds,
         methods=_COMPARED,
         max_rows=_COMPARED_ROWS,
-        step=lambda share, text: step(share, f"{text}: five folds"),
+        step=lambda share, text: step(share, f"comparing {METHOD_NAMES.get(text, text)}"),
     )
     return [
         {
-            "method": name,
+            "method": METHOD_NAMES.get(name, name),
+            "train": name if name in training.METHODS else "",
             "measure": found.measure,
             "score": found.mean(name),
             "spread": found.standard_error(name),

@@ -25,7 +25,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.safe_text import printable
-from absentia.studio.row_answers import FieldValue, Json
+from absentia.studio.row_answers import FieldValue
+from absentia.studio.row_pictures import Json
 from absentia.studio.workspaces import BUNDLED, Gone, Workspace, Workspaces, bundled_table
 from absentia.tables.files.formats import read_bytes
 
@@ -177,13 +178,26 @@ def _row(workspace: Workspace, asked: Asked) -> Answer:
 
 def _answer(workspace: Workspace, asked: Asked) -> Answer:
     found = asked.json
+    costs = {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
+    return workspace.model_answers.answer(_values(found), costs)
+
+
+def _work(workspace: Workspace, asked: Asked) -> Answer:
+    found = asked.json
+    return workspace.start(str(found.get("what", "")), str(found.get("method", "")))
+
+
+def _values(found: Json) -> dict[str, FieldValue]:
     fields = {name: as_object(of) for name, of in as_object(found.get("values", {})).items()}
-    values = {
+    return {
         name: FieldValue(str(of.get("state", "")), str(of.get("text", "")))
         for name, of in fields.items()
     }
-    costs = {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
-    return workspace.answer(values, costs)
+
+
+def _what_if(workspace: Workspace, asked: Asked) -> Answer:
+    found = asked.json
+    return {"answers": workspace.model_answers.what_if(_values(found), str(found.get("name", "")))}
 
 
 def _download(content: bytes, name: str) -> Response:
@@ -192,15 +206,24 @@ def _download(content: bytes, name: str) -> Response:
     return Response(content, media_type=kind, headers=headers)
 
 
+def _page(content: bytes, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
+    return Response(content, media_type="text/html; charset=utf-8", headers=headers)
+
+
 #: Method, address below that of the workspace, and handler, which runs on a thread.
 WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ...] = (
     ("POST", "read", _read),
-    ("POST", "work", lambda space, asked: space.start(str(asked.json.get("what", "")))),
+    ("POST", "work", _work),
     ("GET", "work", lambda space, asked: space.progress()),
     ("POST", "stop", _stop),
     ("GET", "row/{number}", _row),
     ("POST", "answer", _answer),
+    ("POST", "parts", lambda space, asked: space.model_answers.parts(_values(asked.json))),
+    ("POST", "what-if", _what_if),
     ("POST", "batch", lambda space, asked: space.start_batch(asked.body, asked.file_name)),
+    ("POST", "report", lambda space, asked: _page(space.row_report(_values(asked.json)), "row")),
+    ("GET", "batch.html", lambda space, asked: _page(space.batch_report(), "predictions")),
     ("GET", "batch.csv", lambda space, asked: _download(space.batch_csv(), "predictions.csv")),
     ("GET", "model", lambda space, asked: _download(space.model_file(), "model.absentia")),
 )

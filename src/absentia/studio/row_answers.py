@@ -10,9 +10,10 @@ import numpy as np
 
 from absentia.densities.fit_density import believe
 from absentia.parameters import POSITIVE
+from absentia.predictions import Explanation
 from absentia.predictions.marginal import find_density
 from absentia.recipe.model import Doubts, TableModel
-from absentia.studio.row_pictures import Json, RowPictures
+from absentia.studio.row_pictures import QUICK, Json, RowPictures
 from absentia.tables import Table
 from absentia.tables.files.formats import read_bytes
 from absentia.tables.plan_notes import far_notes
@@ -102,8 +103,19 @@ class RowAnswers:
         }
 
     def parts(self, values: Mapping[str, FieldValue]) -> Json:
-        """Return the columns that made the answer of a row."""
-        return self.pictures.parts(self._row(values)[0])
+        """Return the columns that made the answer of a row, the most important first."""
+        found = self.explanation(values)
+        ranked = found.ranked(8)[["column", "value"]].to_numpy(object).tolist()
+        return {
+            "class": found.outputs[0] if found.outputs else "",
+            "base": float(found.base[0]),
+            "parts": ranked,
+        }
+
+    def explanation(self, values: Mapping[str, FieldValue]) -> Explanation:
+        """Return the explanation of a row, of several classes that of the likeliest."""
+        found = self.model.explanation(self._row(values)[0], **QUICK)
+        return found if found.values.ndim == 2 else found.of(int(found.prediction[0].argmax()))
 
     def what_if(self, values: Mapping[str, FieldValue], name: str) -> list[Any]:
         """Return the answers of a row for the points of one of its fields."""
@@ -145,9 +157,10 @@ class RowAnswers:
     def batch(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Answer every row of a raw table, with its uncertainty, as a pandas frame.
 
-        Columns ``row`` (from 1), ``prediction``, then ``probability`` or ``lower`` and ``upper``,
-        ``doubt`` (entropy in nats, or a standard deviation), ``due_to_unknown`` (a share) and
-        ``unknown_fields``.
+        Columns ``row`` (from 1), those of the table that the model does not use, such as ids,
+        ``prediction``, then ``probability`` or ``lower`` and ``upper``, ``doubt`` (entropy in nats,
+        or a standard deviation), ``doubt_percent`` (of the largest entropy), ``due_to_unknown`` (a
+        share) and ``unknown_fields``.
         """
         import pandas as pd
 
@@ -164,9 +177,16 @@ class RowAnswers:
         if doubts.interval is not None:
             data["lower"], data["upper"] = doubts.interval[:2]
         data["doubt"] = doubts.doubt
+        if doubts.percent is not None:
+            data["doubt_percent"] = doubts.percent
         data["due_to_unknown"] = doubts.due_to_missing
         data["unknown_fields"] = self._unknown_fields(rows)
-        return pd.DataFrame(data)
+        kept = frame[[name for name in frame.columns if name not in self._widths]]
+        kept.columns = [f"{name} (table)" if name in data else str(name) for name in kept.columns]
+        found = pd.DataFrame(data)
+        return pd.concat(
+            [found[["row"]], kept.reset_index(drop=True), found.drop(columns="row")], axis=1
+        )
 
     def _part(self, row: np.ndarray, name: str) -> np.ndarray:
         return row[0, self._owner == self.names.index(name)]

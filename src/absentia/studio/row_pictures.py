@@ -22,7 +22,7 @@ Json = dict[str, Any]
 #: Points at which the belief about a number is drawn, and what-if answers are computed.
 _POINTS = 41
 #: Coalitions and draws of an explanation that keeps up with typing.
-_QUICK = {"max_coalitions": 256, "n_draws": 32, "tolerance": 0.05}
+QUICK = {"max_coalitions": 256, "n_draws": 32, "tolerance": 0.05}
 
 
 class RowPictures:
@@ -31,9 +31,7 @@ class RowPictures:
     def __init__(self, model: TableModel, classes: list[str]):
         self._model, self._classes = model, classes
         plan = model.encoder.plan_
-        self._missing = MissingValues.of(
-            find_density(model.machine), [], len(plan.scales), plan
-        )
+        self._missing = MissingValues.of(find_density(model.machine), [], len(plan.scales), plan)
         self._columns = {
             column.name: column
             for column in self._missing.columns
@@ -81,16 +79,6 @@ class RowPictures:
             [self._classes[best], float(row[best])]
             for best, row in zip(chances.argmax(axis=1), chances, strict=True)
         ]
-
-    def parts(self, row: Table) -> Json:
-        """Return the columns that made the answer, the most important first."""
-        found = self._model.explanation(row, **_QUICK).ranked(8)
-        first = found.iloc[0] if len(found) else None
-        return {
-            "class": "" if first is None else str(first.get("class", "")),
-            "base": None if first is None else float(first["base"]),
-            "parts": found[["column", "value"]].to_numpy(object).tolist(),
-        }
 
     def _points(self, column: BeliefColumn) -> FloatArray:
         """Return encoded values to try, shape (n_points, n_places)."""

@@ -22,7 +22,9 @@ from absentia.recipe.training import Training
 from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
-from absentia.studio.row_answers import FieldValue, Json, RowAnswers
+from absentia.studio.reports import batch_page, row_page
+from absentia.studio.row_answers import FieldValue, RowAnswers
+from absentia.studio.row_pictures import Json
 from absentia.tables.columns.guesses import id_note, read_columns
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class Workspace:
         self.task: str | None = None
         self.job: Job | None = None
         self.trained: Training | None = None
+        self._pictures: Json = {}
         self.answers: RowAnswers | None = None
         self._batch: Any = None
         self._batch_notes: Sequence[str] = ()
@@ -120,8 +123,8 @@ class Workspace:
         self.kinds.pop(target, None)
         return {"target": target, "columns": columns} | _what_to_learn(frame, target, task)
 
-    def start(self, what: str) -> dict[str, object]:
-        """Train, or compare methods, in a worker."""
+    def start(self, what: str, method: str = "") -> dict[str, object]:
+        """Train (by a method, if one is given) or compare methods, in a worker."""
         if what not in _WORK:
             raise ValueError(f"The work must be train or compare, found {what!r}.")
         if not self.target:
@@ -129,6 +132,7 @@ class Workspace:
         with self._lock:
             self.stop()
             settings: Json = {"target": self.target, "task": self.task, "kinds": self.kinds}
+            settings |= {"method": method} if method and what == "train" else {}
             self.job = Job(_WORK[what], frame=self._table(), **settings)
             return self.progress()
 
@@ -140,9 +144,10 @@ class Workspace:
         with self._lock:  # two requests of a page may ask at once
             state = job.look()
             found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
-            if state == "done" and isinstance(job.result, Training):
-                if self.trained is not job.result:
-                    self.trained, self.answers = job.result, RowAnswers(job.result.model)
+            if state == "done" and isinstance(job.result, tuple):
+                if self.trained is not job.result[0]:
+                    self.trained, self._pictures = job.result
+                    self.answers = RowAnswers(job.result[0].model)
                     self._batch = None
                 found["model"] = self.model_card()
             elif state == "done" and isinstance(job.result, list):
@@ -159,11 +164,11 @@ class Workspace:
 
     def model_card(self) -> dict[str, object]:
         """Describe the model: what it predicts, how well, and the fields of its form."""
-        answers = self._ready()
+        answers = self.model_answers
         trained = self.trained
         card: Json = {
             # Another target may have been chosen while the model was trained.
-            "target": (self.target if trained is None else trained.target) or "the target",
+            "target": (trained.target if trained else answers.model.target) or "the target",
             "classes": answers.classes,
             "fields": answers.fields(),
             "rows": 0 if self.frame is None else len(self.frame),
@@ -171,6 +176,7 @@ class Workspace:
         if trained is not None:
             card |= {"measure": trained.measure, "score": trained.score, "spread": trained.spread}
             card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
+            card |= self._pictures
             card["how"] = f"{trained.how[0].upper()}{trained.how[1:]}."
         return card
 
@@ -180,24 +186,20 @@ class Workspace:
         if not 1 <= number <= len(frame):
             raise ValueError(f"There is no row {number}: the table has rows 1 to {len(frame)}.")
         values = frame.iloc[number - 1]
-        used = self._ready().names
+        used = self.model_answers.names
         return {
             name: _cell(values[name]) for name in used if name in values and _cell(values[name])
         }
 
-    def answer(self, values: dict[str, FieldValue], costs: dict[str, float]) -> dict[str, object]:
-        """Answer one row of the form."""
-        return self._ready().answer(values, costs)
-
     def start_batch(self, content: bytes = b"", name: str = "") -> dict[str, object]:
         """Answer the rows of a CSV file (of the table, if there is none) in a worker."""
-        answers, notes = self._ready(), list[str]()
+        answers, notes = self.model_answers, list[str]()
         frame = answers.read_batch(content, name, notes) if content else self._table()
         answers.check_batch(frame)
         with self._lock:
             if self.job is not None and self.job.look() == "running":
                 raise ValueError("Other work is running: wait for it, or stop it first.")
-            self.job = Job(answer_batch, answers=answers, frame=frame)
+            self.job = Job(answer_batch, model=answers.model, frame=frame)
             self._batch_notes = notes
             return self.progress()
 
@@ -220,11 +222,22 @@ class Workspace:
         self._batch.map(spreadsheet_text).to_csv(stream, index=False)
         return stream.getvalue().encode()
 
+    def batch_report(self) -> bytes:
+        """Return the last batch as a self-contained page."""
+        if self._batch is None:
+            raise ValueError("There is no batch yet: load one first.")
+        name = str(self.model_card()["target"])
+        return batch_page(self._batch, self._batch_notes, name).encode()
+
+    def row_report(self, values: dict[str, FieldValue]) -> bytes:
+        """Return the answer for one row as a self-contained page."""
+        return row_page(self.model_answers, values, str(self.model_card()["target"])).encode()
+
     def model_file(self) -> bytes:
         """Return the model as the bytes of a model file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.absentia"
-            save(self._ready().model.estimator, path)
+            save(self.model_answers.model.estimator, path)
             return path.read_bytes()
 
     @classmethod
@@ -246,7 +259,9 @@ class Workspace:
             raise ValueError("There is no table here: open one first.")
         return self.frame
 
-    def _ready(self) -> RowAnswers:
+    @property
+    def model_answers(self) -> RowAnswers:
+        """The answers of the model, which must be there."""
         if self.answers is None:
             raise ValueError("There is no model yet: train one first.")
         return self.answers

@@ -131,6 +131,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     kinds_: list[str]
     categories_: dict[str, list[str]]
     ids_: list[str]
+    target_: str  # the name of the target, set by `absentia train` and the studio
     ranges_: FloatMatrix
     notes_: list[str]
     n_features_out_: int

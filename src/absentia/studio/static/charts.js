@@ -117,3 +117,75 @@ export function share(value, label, width = 340) {
   chart.append(svg("rect", {x: 0, y: 2, width: Math.max(0, Math.min(1, value)) * width, height: 16, rx: 4, class: "missing-fill"}));
   return chart;
 }
+
+// The belief about one unknown field: a density over a line, or a bar per word.
+export function belief({heights}, words, label) {
+  const width = 240, height = 40, n = heights.length, step = width / n, most = Math.max(...heights, 1e-9);
+  const chart = svg("svg", {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label});
+  const top = value => height - 1 - (height - 4) * value / most;
+  if (words) {
+    heights.forEach((value, k) => chart.append(svg("rect", {x: k * step + 1, width: Math.max(1, step - 2), y: top(value),
+      height: height - top(value), class: "belief-fill"})));
+  } else {
+    const points = heights.map((value, k) => `${((k + 0.5) * step).toFixed(1)} ${top(value).toFixed(1)}`);
+    chart.append(svg("path", {d: `M${step / 2} ${height} L${points.join(" L")} L${width - step / 2} ${height} Z`, class: "belief-fill"}));
+  }
+  chart.append(svg("line", {x1: 0, x2: width, y1: height - 0.5, y2: height - 0.5, class: "rule"}),
+    svg("line", {x1: -9, x2: -9, y1: 0, y2: height, class: "mark"}));
+  return chart;
+}
+
+// Bars to the right and to the left of a line: what each column added to the answer.
+export function signedBars(parts, {label, width = 380, text}) {
+  const height = 24 * parts.length + 4, chart = frame(width, height, label);
+  const space = Math.min(width * 0.36, Math.max(...parts.map(([name]) => textWidth(name))) + 12), end = 64;
+  const most = Math.max(...parts.map(([, value]) => Math.abs(value)), 1e-12);
+  const middle = space + (width - space - end) / 2, unit = (width - space - end) / 2 / most;
+  chart.append(svg("line", {x1: middle, x2: middle, y1: 0, y2: height, class: "rule"}));
+  parts.forEach(([name, value], k) => {
+    const y = 24 * k + 4, size = Math.abs(value) * unit;
+    const head = svg("text", {x: space - 8, y: y + 13, "text-anchor": "end"}, fitted(name, space - 10));
+    head.append(svg("title", {}, name));
+    chart.append(head, svg("rect", {x: value < 0 ? middle - size : middle, y, width: Math.max(size, 1), height: 16, rx: 2,
+      class: value < 0 ? "accent-fill" : "missing-fill"}),
+    svg("text", {x: width - end + 8, y: y + 13, class: "soft"}, text(value)));
+  });
+  return chart;
+}
+
+// Points above a diagonal, on which an answer would be right: [[said, true, size]].
+export function diagonal(points, {label, across, up, ends, width = 300}) {
+  const left = 62, bottom = 44, size = width - left - 8, chart = frame(width, size + bottom + 8, label);
+  const flat = points.flatMap(([x, y]) => [x, y]), from = ends?.[0] ?? Math.min(...flat), to = ends?.[1] ?? Math.max(...flat);
+  const x = value => left + (value - from) / (to - from || 1) * size, y = value => 8 + size - (value - from) / (to - from || 1) * size;
+  for (const value of to > from ? ticks(from, to, 4) : []) {
+    chart.append(svg("line", {x1: x(value), x2: x(value), y1: 8, y2: 8 + size, class: "rule"}),
+      svg("line", {x1: left, x2: left + size, y1: y(value), y2: y(value), class: "rule"}),
+      svg("text", {x: x(value), y: size + 24, "text-anchor": "middle", class: "soft"}, shown(value)),
+      svg("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "soft"}, shown(value)));
+  }
+  chart.append(svg("line", {x1: x(from), y1: y(from), x2: x(to), y2: y(to), class: "diagonal"}),
+    svg("text", {x: left + size / 2, y: size + 44, "text-anchor": "middle", class: "soft"}, across),
+    svg("text", {transform: `translate(12 ${8 + size / 2}) rotate(-90)`, "text-anchor": "middle", class: "soft"}, up));
+  for (const [said, right, count] of points)
+    chart.append(svg("circle", {cx: x(said), cy: y(right), r: count ? 6 : 3, class: "accent-fill", "fill-opacity": count ? 1 : 0.55}));
+  return chart;
+}
+
+// How often a class (down) was answered by which class (across).
+export function confusion(labels, counts, label) {
+  const size = 46, names = labels.map(name => fitted(name, 110)), left = Math.max(...names.map(textWidth)) + 14;
+  const width = left + size * labels.length + 4, top = 16 + Math.max(...names.map(textWidth)) * 0.8;
+  const chart = frame(width + 40, top + size * labels.length + 4, label);
+  names.forEach((name, k) => chart.append(
+    svg("text", {x: left - 8, y: top + size * (k + 0.5) + 4, "text-anchor": "end"}, name),
+    svg("text", {transform: `translate(${left + size * (k + 0.5)} ${top - 6}) rotate(-50)`}, name)));
+  counts.forEach((row, i) => row.forEach((count, j) => {
+    const share = count / Math.max(1, row.reduce((a, b) => a + b, 0)), x = left + size * j, y = top + size * i;
+    const cell = svg("rect", {x, y, width: size - 2, height: size - 2, rx: 3, "fill-opacity": 0.08 + 0.5 * share,
+      class: i === j ? "accent-fill" : "missing-fill"});
+    cell.append(svg("title", {}, `${labels[i]} answered as ${labels[j]}: ${count}`));
+    chart.append(cell, svg("text", {x: x + size / 2 - 1, y: y + size / 2 + 4, "text-anchor": "middle"}, String(count)));
+  }));
+  return chart;
+}

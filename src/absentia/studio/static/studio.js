@@ -1,6 +1,6 @@
 // The page of the studio. Each tab has a workspace of its own, whose name only this tab knows.
 
-import {dots, patternMatrix, percent, share, short, shown} from "./charts.js";
+import {belief, confusion, diagonal, dots, patternMatrix, percent, share, short, shown, signedBars} from "./charts.js";
 
 const STEPS = [["open", "Table"], ["missing", "Missing"], ["columns", "Columns"], ["train", "Train"],
   ["row", "One row"], ["batch", "Batch"]];
@@ -62,6 +62,18 @@ function table(heads, rows, {numbers = new Set()} = {}) {
     el("tbody", {}, ...rows.map(row => el("tr", {}, ...row.map((value, k) => of("td", value, k))))));
 }
 
+// Sentences as a list; those that differ only in names and numbers are folded into one line.
+function folded(notes) {
+  const kinds = new Map();
+  for (const note of notes) {
+    const kind = note.replace(/^[^:]{1,80}: /, "").replace(/['"“][^'"”]*['"”]/g, "…").replace(/[\d.,]+/g, "#");
+    kinds.set(kind, [...(kinds.get(kind) ?? []), note]);
+  }
+  return [...kinds.values()].map(alike => alike.length === 1 ? el("li", {}, alike[0])
+    : el("li", {}, el("details", {}, el("summary", {}, `${alike[0]} (and ${alike.length - 1} more like this)`),
+      el("ul", {}, ...alike.slice(1).map(note => el("li", {}, note))))));
+}
+
 // ---- table and what is missing ----
 
 async function openTable(query, file) {
@@ -80,7 +92,8 @@ async function openTable(query, file) {
 
 function drawMissing(found) {
   $("missing-sentence").textContent = `${found.name}: ${found.rows} rows, ${found.columns.length} columns, `
-    + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows. ${found.notes.join(" ")}`;
+    + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows.`;
+  $("missing-notes").replaceChildren(...folded(found.notes));
   const order = found.shown.map((name, j) => ({label: name, value: found.rates[j], text: percent(found.rates[j]), fill: "missing-fill"}))
     .sort((a, b) => b.value - a.value).slice(0, 20);
   $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 260,
@@ -143,7 +156,10 @@ function finish(found) {
   if (found.comparison) {
     state.comparison = found.comparison;
     $("comparison").replaceChildren(el("h3", {}, "Comparison of methods, five folds"), el("div", {id: "method-scores"}),
-      el("p", {}, `${ERRORS} Training rows of folds overlap, and the errors take that into account.`));
+      el("p", {}, `${ERRORS} Training rows of folds overlap, and the errors take that into account.`),
+      el("div", {class: "line"}, ...found.comparison.filter(row => row.train).map(row => el("button",
+        {type: "button", onclick: guarded(() => work("work", {body: {what: "train", method: row.train}}))},
+        `Train this: ${row.method}`))));
     drawScores();
   }
   go("train");
@@ -151,7 +167,7 @@ function finish(found) {
 
 const ERRORS = "± is one standard error; the line extends two to either side.";
 const ranged = row => ({value: row.score, text: `${row.score.toFixed(3)}${row.spread ? ` ± ${row.spread.toFixed(3)}` : ""}`,
-  low: row.score - 2 * (row.spread || 0), high: row.score + 2 * (row.spread || 0)});
+  low: row.score - 2 * (row.spread || 0), high: Math.min(1, row.score + 2 * (row.spread || 0))});
 
 // The model and the methods that were compared, on one scale where both have the same measure.
 function drawScores() {
@@ -180,8 +196,11 @@ function useModel(model) {
       el("div", {id: "model-scores"}),
       el("p", {}, `${model.how} ${ERRORS} The grey dot is the best constant answer.`
         + (better ? "" : " The model has learned nothing useful.")));
-    if (model.notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"),
-      el("ul", {}, ...model.notes.map(note => el("li", {}, note)))));
+    const alone = model.notes.filter(note => note.includes("almost alone"));
+    parts.push(...alone.map(note => el("p", {class: "warning"}, note)));
+    const notes = model.notes.filter(note => !alone.includes(note));
+    if (notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"), el("ul", {}, ...folded(notes))));
+    parts.push(el("div", {class: "columns"}, ...checks(model)));
   }
   $("trained").replaceChildren(...parts);
   drawScores();
@@ -193,8 +212,25 @@ function useModel(model) {
   $("row-number").max = model.rows;
   $("batch-table").replaceChildren();
   $("batch-sentence").textContent = "";
-  $("export").hidden = true;
+  for (const id of ["export", "batch-report", "batch-filter"]) $(id).hidden = true;
+  for (const id of ["batch-notes", "batch-count"]) $(id).replaceChildren();
   drawForm();
+}
+
+// What the score does not say: which answers are wrong, whether chances are right, what matters.
+function checks(model) {
+  const found = [], width = Math.min(300, innerWidth - 60);
+  const add = (title, picture, text) => found.push(el("div", {}, el("h3", {}, title), el("div", {class: "scroll"}, picture), el("p", {class: "soft"}, text)));
+  if (model.matters.length) add("The columns that matter", dots(model.matters.map(([label, value]) => ({label, value, text: shown(value)})),
+    {label: "Columns that matter", width: Math.min(440, innerWidth - 40), space: 200, to: model.matters[0][1]}),
+  `How much a column moves the answer on average${model.classes.length ? ", as a share of one" : `, in units of ${model.target}`}.`);
+  if (model.confusion && model.classes.length <= 12) add("Right and wrong answers", confusion(model.classes, model.confusion, "Confusion matrix"),
+    "A row per true class, a column per answer, for rows that the model had not seen.");
+  if (model.calibration) add("Are the chances right?", diagonal(model.calibration, {label: "Calibration", across: "chance that the model gave",
+    up: "share of right answers", ends: [0, 1], width}), "On the line, answers with 80 % are right four times out of five.");
+  if (model.residuals) add("Answers and truth", diagonal(model.residuals, {label: "Answers and truth", across: "answer", up: "truth", width}),
+    "On the line an answer is right; rows that the model had not seen.");
+  return found;
 }
 
 // ---- one row ----
@@ -220,7 +256,8 @@ function drawForm() {
         soon();
       }});
     return el("div", {class: "field", "data-name": field.name}, el("label", {for: id}, field.name),
-      el("div", {}, select, ...(numeric ? [input] : [])), el("span", {class: "bad", hidden: true}, "cannot be read"));
+      el("div", {}, select, ...(numeric ? [input] : [])), el("span", {class: "bad", hidden: true}, "cannot be read"),
+      el("figure", {class: "belief"}));
   }));
   answer();
 }
@@ -239,11 +276,58 @@ function values() {
 let timer = 0, asked = 0;
 function soon() { clearTimeout(timer); timer = setTimeout(answer, 200); }
 
+// A later question may have been answered first; the columns that made an answer follow it.
 const answer = guarded(async () => {
-  const number = ++asked;
-  const found = await ask(within("answer"), {body: {values: values(), costs: state.costs}});
-  if (number === asked) drawAnswer(found);  // a later question may have been answered first
+  const number = ++asked, given = values();
+  const found = await ask(within("answer"), {body: {values: given, costs: state.costs}});
+  if (number !== asked) return;
+  drawAnswer(found);
+  drawBeliefs(found.beliefs, given);
+  const made = await ask(within("parts"), {body: {values: given}});
+  if (number === asked) drawParts(made);
 });
+
+const fieldOf = name => state.model.fields.find(field => field.name === name);
+const said = found => typeof found === "number" ? shown(found) : `${found[0]} ${percent(found[1])}`;
+
+// What an unknown field could be; pointing at a value says what the answer would be, a click takes it.
+function drawBeliefs(beliefs, given) {
+  for (const field of $("form").children) {
+    const name = field.dataset.name, found = beliefs[name], place = field.querySelector(".belief");
+    place.replaceChildren();
+    if (!found) continue;
+    const words = fieldOf(name).choices.length > 0, top = found.heights.indexOf(Math.max(...found.heights));
+    const likely = words ? `${found.labels[top]} ${percent(found.heights[top])}` : `likely about ${found.labels[top]}`;
+    const chart = belief(found, words, `Belief about ${name}: ${likely}`), note = el("figcaption", {}, likely);
+    let answers = null, at = top, inside = false;
+    chart.addEventListener("pointermove", guarded(async event => {
+      const box = chart.getBoundingClientRect(), n = found.labels.length;
+      at = Math.min(n - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * n)));
+      inside = true;
+      const mark = chart.querySelector(".mark");
+      for (const end of ["x1", "x2"]) mark.setAttribute(end, (at + 0.5) * 240 / n);
+      answers ??= ask(within("what-if"), {body: {values: given, name}});
+      const tried = (await answers).answers;
+      if (inside) note.textContent = `if ${found.labels[at]}: ${said(tried[at])}`;
+    }));
+    chart.addEventListener("pointerleave", () => {
+      inside = false;
+      note.textContent = likely;
+      for (const end of ["x1", "x2"]) chart.querySelector(".mark").setAttribute(end, -9);
+    });
+    chart.addEventListener("click", () => { fill(field, found.labels[at]); answer(); });
+    place.append(chart, note);
+  }
+}
+
+function drawParts(made) {
+  const quantity = !state.model.classes.length, parts = made.parts.filter(([, value]) => value !== 0);
+  const points = value => `${value > 0 ? "+" : "−"}${quantity ? shown(Math.abs(value)) : percent(Math.abs(value))}`;
+  $("parts").replaceChildren(...(parts.length ? [el("h3", {}, "What made this answer"),
+    signedBars(parts, {label: "Columns that made the answer", width: Math.min(400, innerWidth - 76), text: points}),
+    el("p", {class: "soft"}, quantity ? `From ${shown(made.base)}, the answer where nothing is known.`
+      : `The chance of ${made.class}, from ${percent(made.base)} where nothing is known.`)] : []));
+}
 
 function drawAnswer(found) {
   for (const field of $("form").children)
@@ -260,7 +344,8 @@ function drawAnswer(found) {
     parts.push(dots([{label: "", value: found.prediction, low: found.lower, high: found.upper, text: ""}],
       {label: "Interval", width, space: 8, end: 8, from: state.span[0], to: state.span[1]}));
   }
-  if (found.note) parts.push(el("p", {class: "soft"}, found.note));
+  if (found.note) parts.push(el("p", {class: "warning"}, found.note));
+  parts.push($("parts") ?? el("div", {id: "parts"}));
   const fields = found.n_unknown === 1 ? "1 unknown field" : `${found.n_unknown} unknown fields`;
   parts.push(el("h3", {}, "Where the doubt comes from"), share(found.missing_share, "Share of the doubt due to unknown fields", Math.min(340, width - 8)),
     el("p", {id: "doubt"}, found.n_unknown
@@ -281,17 +366,27 @@ function drawAnswer(found) {
       ? "Then: the expected standard deviation once the field is known. Per cost: the share of the variance that this removes, divided by the cost."
       : "Worth: the expected reduction of the entropy, in nats."));
   }
+  parts.push(el("p", {}, el("button", {type: "button", onclick: guarded(saveReport)}, "Save as a page")));
   $("answer").replaceChildren(...parts);
+}
+
+async function saveReport() {
+  const response = await fetch(`api/${within("report")}`, {method: "POST", body: JSON.stringify({values: values()})});
+  if (!response.ok) throw new Error((await response.json()).error);
+  const address = URL.createObjectURL(await response.blob());
+  el("a", {href: address, download: "row.html"}).click();
+  URL.revokeObjectURL(address);
+}
+
+function fill(field, value) {
+  const select = field.querySelector("select"), input = field.querySelector("input");
+  if (input) { input.value = value; select.value = value ? "value" : "unknown"; } else select.value = value;
+  if (!input && select.selectedIndex < 0) select.value = "";
 }
 
 async function loadRow() {
   const found = await ask(within(`row/${Number($("row-number").value) || 1}`));
-  for (const field of $("form").children) {
-    const select = field.querySelector("select"), input = field.querySelector("input");
-    const value = found[field.dataset.name] ?? "";
-    if (input) { input.value = value; select.value = value ? "value" : "unknown"; } else select.value = value;
-    if (!input && select.selectedIndex < 0) select.value = "";
-  }
+  for (const field of $("form").children) fill(field, found[field.dataset.name] ?? "");
   answer();
 }
 
@@ -304,24 +399,40 @@ function useBatch(batch) {
   state.sort = [batch.columns.indexOf("doubt"), -1];
   const {total, rows, notes} = batch;
   const shown_ = rows.length < total ? `, the ${rows.length} most doubtful shown` : "";
-  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all. ${notes.join(" ")}`;
-  $("export").href = `api/${within("batch.csv")}`;
-  $("export").hidden = false;
+  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all.`;
+  $("batch-notes").replaceChildren(...folded(notes));
+  for (const [id, path] of [["export", "batch.csv"], ["batch-report", "batch.html"]]) {
+    $(id).href = `api/${within(path)}`;
+    $(id).hidden = false;
+  }
+  $("batch-filter").value = "";
+  $("batch-filter").hidden = false;
   drawBatch();
   go("batch");
+}
+
+// "malignant" finds rows with that text, "doubt > 0.3" rows by a number.
+function wanted(columns) {
+  const typed = $("batch-filter").value.trim().toLowerCase();
+  const [, name, sign, number] = typed.match(/^(.+?)\s*([<>])\s*([-\d.]+)\s*(%?)$/) ?? [];
+  const at = columns.findIndex(column => column.toLowerCase().replaceAll("_", " ").startsWith(name?.replaceAll("_", " ") ?? "\0"));
+  if (at < 0) return row => row.some(value => String(value ?? "").toLowerCase().includes(typed));
+  const bar = Number(number) / (typed.endsWith("%") ? 100 : 1);
+  return row => row[at] !== null && (sign === ">" ? row[at] > bar : row[at] < bar);
 }
 
 function drawBatch() {
   const {columns, rows} = state.batch, [by, way] = state.sort;
   const numbers = new Set(columns.flatMap((name, k) => rows.every(row => row[k] === null || typeof row[k] === "number") ? [k] : []));
   const order = (a, b) => numbers.has(by) ? (a[by] ?? -Infinity) - (b[by] ?? -Infinity) : String(a[by]).localeCompare(String(b[by]));
-  const sorted = [...rows].sort((a, b) => way * order(a, b));
+  const sorted = rows.filter(wanted(columns)).sort((a, b) => way * order(a, b));
   const heads = columns.map((name, k) => el("th", {class: numbers.has(k) ? "number" : undefined,
     "aria-sort": k === by ? (way > 0 ? "ascending" : "descending") : "none"},
     el("button", {type: "button", onclick: () => { state.sort = [k, k === by ? -way : -1]; drawBatch(); }},
       name.replaceAll("_", " ") + (k === by ? (way > 0 ? " ↑" : " ↓") : ""))));
   $("batch-table").replaceChildren(table(heads, sorted.map(row => row.map((value, k) =>
     columns[k] === "due_to_unknown" || columns[k] === "probability" ? percent(value) : shown(value))), {numbers}));
+  $("batch-count").textContent = sorted.length < rows.length ? `${sorted.length} of ${rows.length} rows` : "";
 }
 
 // ---- start ----
@@ -347,6 +458,7 @@ listen("stop", "click", () => ask(within("stop"), {body: {}}));
 listen("load-row", "click", loadRow);
 listen("clear-row", "click", () => drawForm());
 listen("batch-file", "change", picked(predictBatch));
+listen("batch-filter", "input", drawBatch);
 listen("batch-own", "click", () => predictBatch());
 $("form").addEventListener("submit", event => event.preventDefault());
 guarded(async () => {
