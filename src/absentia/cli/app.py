@@ -69,6 +69,7 @@ def describe(
     from absentia import describe_missingness
     from absentia.recipe.learning_table import without_columns
     from absentia.reports.describing import RUN_ANYWAY
+    from absentia.reports.suspects import suspects
     from absentia.tables.files.formats import replaced
 
     check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
@@ -79,6 +80,12 @@ def describe(
     # The report addresses people who write Python.
     reason = report.why_no_test.replace(RUN_ANYWAY, "use --test to run it anyway")
     print(replace(report, why_no_test=reason))
+    found = suspects(frame, kinds)
+    if found:
+        print("\nCells that hardly fit the rest of their rows")
+    for cell in found:
+        line = "  row {row}, {column}: {value}, expected about {expected}".format(**cell)
+        print(printable(line))
     if plot is not None:
         with replaced(plot) as draft:
             report.plot().savefig(draft, dpi=150)

@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.safe_text import printable
+from absentia.reports.suspects import suspects
 from absentia.studio.row_answers import FieldValue
 from absentia.studio.row_pictures import Json
 from absentia.studio.workspaces import BUNDLED, Gone, Workspace, Workspaces, bundled_table
@@ -214,6 +215,7 @@ def _page(content: bytes, name: str) -> Response:
 #: Method, address below that of the workspace, and handler, which runs on a thread.
 WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ...] = (
     ("POST", "read", _read),
+    ("GET", "suspects", lambda space, asked: {"cells": suspects(space.table)}),
     ("POST", "work", _work),
     ("GET", "work", lambda space, asked: space.progress()),
     ("POST", "stop", _stop),

@@ -71,7 +71,7 @@ class Workspace:
 
     def summary(self) -> dict[str, object]:
         """Describe the table: its first rows, and what is missing from it."""
-        frame = self._table()
+        frame = self.table
         report = describe_missingness(frame)
         columns = np.sort(np.argsort(-report.column_rates, kind="stable")[:_SHOWN_COLUMNS])
         patterns = report.commonest_patterns(_SHOWN_PATTERNS)
@@ -104,7 +104,7 @@ class Workspace:
 
     def read(self, target: str, kinds: dict[str, str], task: str | None) -> Json:
         """Choose the target and how columns are read; return how every column is read."""
-        frame = self._table()
+        frame = self.table
         if target not in frame.columns:
             raise ValueError(f"There is no column {target!r} to predict.")
         unknown = [name for name in kinds if name not in frame.columns]
@@ -133,7 +133,7 @@ class Workspace:
             self.stop()
             settings: Json = {"target": self.target, "task": self.task, "kinds": self.kinds}
             settings |= {"method": method} if method and what == "train" else {}
-            self.job = Job(_WORK[what], frame=self._table(), **settings)
+            self.job = Job(_WORK[what], frame=self.table, **settings)
             return self.progress()
 
     def progress(self) -> dict[str, object]:
@@ -182,7 +182,7 @@ class Workspace:
 
     def row(self, number: int) -> dict[str, str]:
         """Return the known values of a row of the table, rows counted from 1."""
-        frame = self._table()
+        frame = self.table
         if not 1 <= number <= len(frame):
             raise ValueError(f"There is no row {number}: the table has rows 1 to {len(frame)}.")
         values = frame.iloc[number - 1]
@@ -194,7 +194,7 @@ class Workspace:
     def start_batch(self, content: bytes = b"", name: str = "") -> dict[str, object]:
         """Answer the rows of a CSV file (of the table, if there is none) in a worker."""
         answers, notes = self.model_answers, list[str]()
-        frame = answers.read_batch(content, name, notes) if content else self._table()
+        frame = answers.read_batch(content, name, notes) if content else self.table
         answers.check_batch(frame)
         with self._lock:
             if self.job is not None and self.job.look() == "running":
@@ -254,7 +254,9 @@ class Workspace:
         workspace.answers = RowAnswers(TableModel(model))
         return workspace
 
-    def _table(self) -> pd.DataFrame:
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table of the tab, which must be there."""
         if self.frame is None:
             raise ValueError("There is no table here: open one first.")
         return self.frame

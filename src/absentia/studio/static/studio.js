@@ -88,6 +88,11 @@ async function openTable(query, file) {
   $("task").value = "";
   await readColumns();
   go("missing");
+  $("suspects").replaceChildren();
+  const mine = state.workspace, {cells} = await ask(within("suspects"));
+  if (mine === state.workspace && cells.length) $("suspects").replaceChildren(el("h3", {}, "Cells that hardly fit the rest of their rows"),
+    el("div", {class: "scroll"}, table(["Row", "Column", "Value", "Expected about"],
+      cells.map(({row, column, value, expected}) => [String(row), column, value, expected]))));
 }
 
 function drawMissing(found) {
