@@ -91,6 +91,8 @@ def field(browser, name):
 
 @pytest.mark.parametrize(("target", "width"), [("kind", 1280), ("value", 400)])
 def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
+    from selenium.webdriver.common.action_chains import ActionChains
+
     table = mixed_table().drop(columns={"kind": "value", "value": "kind"}[target])
     file = tmp_path / "mine.csv"
     table.to_csv(file, index=False)
@@ -121,6 +123,10 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     assert "± is one standard error; the line extends two to either side" in said
     measure = "accuracy" if target == "kind" else "R²"
     assert measure in find(browser, "#model-scores svg").text  # the name of the axis
+    titles = [title.text for title in browser.find_elements("css selector", "#trained h3")]
+    more = ["Right and wrong answers", "Are the chances right?"]
+    more = more if target == "kind" else ["Answers and truth"]
+    assert titles == ["The columns that matter", *more]
 
     find(browser, "#after-training [data-go=row]").click()
     waited(lambda: browser.find_elements("id", "prediction"))
@@ -131,6 +137,13 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     # Typing a value makes it known, and the answer follows.
     field(browser, "a").find_element("css selector", "input").send_keys("2")
     waited(lambda: "3 unknown fields" in find(browser, "#doubt").text)
+    # The columns that made the answer, and a belief about what is unknown, with what-if answers.
+    waited(lambda: "a" in find(browser, "#parts svg").text)
+    word, noise = (field(browser, name) for name in ("word", "noise"))
+    assert len(word.find_elements("css selector", ".belief rect")) == 3
+    assert not field(browser, "a").find_elements("css selector", ".belief svg")
+    ActionChains(browser).move_to_element(noise.find_element("css selector", "svg")).perform()
+    waited(lambda: noise.find_element("css selector", "figcaption").text.startswith("if "))
     if target == "value":
         assert "The answer is now ± " in find(browser, "#doubt-now").text
         assert "± " in find(browser, "#answer tbody td.number").text
@@ -149,6 +162,10 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     find(browser, "#batch-own").click()
     waited(lambda: find(browser, "#export").is_displayed())
     assert nothing_sticks_out(browser)
+    find(browser, "#batch-filter").send_keys("row < 6")
+    waited(lambda: find(browser, "#batch-count").text == f"5 of {len(table)} rows")
+    find(browser, "#batch-report").click()
+    waited((tmp_path / "predictions.html").exists, 60)
     find(browser, "#export").click()
     exported = tmp_path / "predictions.csv"
     waited(exported.exists, 60)
@@ -175,6 +192,7 @@ def test_the_comparison_has_the_errors_and_the_scale_of_the_model(client, browse
             "± is one standard error; the line extends two to either side"
             in find(browser, part).text
         )
+    assert "Train this: kernel on beliefs" in find(browser, "#comparison").text
     model, methods = (
         [(text.text, round(text.rect["x"])) for text in find(browser, f"{part} svg").find_elements(
             "css selector", "text[text-anchor=middle]")]

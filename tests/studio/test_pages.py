@@ -208,6 +208,20 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
     batch = finished(client, space)["batch"]
     doubt = [row[batch["columns"].index("doubt")] for row in batch["rows"]]
     assert doubt == sorted(doubt, reverse=True)
+    assert batch["columns"][:3] == ["row", "value", "kind"]  # what the model does not use stays
+    page = client.get(f"api/{space}/batch.html")
+    report = client.post(
+        f"api/{space}/report", {"values": {HOSTILE: {"state": "value", "text": "1"}}}
+    )
+    for found in (page, report):
+        assert found.headers["content-disposition"].startswith("attachment")
+        assert b"<img src=x" not in found.content
+        assert b"default-src" not in found.content
+        assert found.content.startswith(b"<!doctype html>")
+    assert b"&lt;img src=x" in report.content
+    tried = client.post(f"api/{space}/what-if", {"values": {}, "name": "word"}).json()["answers"]
+    assert len(tried) == 3
+    assert client.post(f"api/{space}/parts", asked).json()["parts"][0][0] == "a"
     table = pd.read_csv(io.BytesIO(client.get(f"api/{space}/batch.csv").content))
     assert list(table.columns) == batch["columns"]
     assert len(table) == 9
@@ -259,6 +273,16 @@ def test_the_target_of_a_model_is_the_one_it_was_trained_for():
     )
     workspace.target = "a"  # chosen while the model was trained
     assert workspace.model_card()["target"] == "kind"
+
+
+def test_a_reopened_model_keeps_the_name_of_its_target(client):
+    workspace = Workspace(mixed_table(), "mine")
+    model = small_model(True)
+    model.encoder.target_ = "kind"
+    workspace.answers = RowAnswers(model)
+    card = client.post("api/open-model", workspace.model_file()).json()["model"]
+    del model.encoder.target_
+    assert card["target"] == "kind"
 
 
 def test_a_batch_is_refused_at_once_stopped_or_waited_for(client):
