@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import LogisticRegression, describe_missingness, predict_uncertainty
+from absentia import describe_missingness
 from absentia.cli import main
-from absentia.reports.pages_of_tables import uncertainty_page
 from absentia.reports.report_page import Page
 
 HOSTILE = '<script>alert("x")</script>'
@@ -61,15 +60,6 @@ def test_the_notebook_table_is_escaped_and_short(frame):
     html = describe_missingness(frame)._repr_html_()
     assert "<script>" not in html
     assert html.count("<meter") == 3
-
-
-def test_the_page_of_a_batch_begins_with_the_most_doubtful_row(frame):
-    y = np.nan_to_num(frame["a"].to_numpy()) > 0
-    doubt = predict_uncertainty(LogisticRegression().fit(frame, y), frame)
-    page = uncertainty_page(doubt, HOSTILE)
-    check(page)
-    rows = re.findall(r'<tr><td class="number" data-value="(\d+)"', page)
-    assert [int(row) for row in rows] == np.argsort(-doubt.total, kind="stable").tolist()
 
 
 def test_describe_writes_a_page_once(frame, tmp_path, capsys):
