@@ -3,6 +3,9 @@
 import csv
 import io
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -205,3 +208,82 @@ def test_a_pipe_is_named_as_such(tmp_path, capsys):
     assert (
         "pipe.csv is a device or a pipe; read it through standard input" in capsys.readouterr().err
     )
+
+
+def test_the_draft_of_a_killed_program_is_removed_by_the_next_one(tmp_path):
+    """A draft that is being written stays, however old it is."""
+    place = tmp_path / "out[1].csv"
+    script = (
+        "import sys\nfrom absentia.tables.files.formats import replaced\n"
+        "with replaced(sys.argv[1]) as draft:\n"
+        "    draft.write_text('ha')\n    print('writing', flush=True)\n    sys.stdin.read()\n"
+    )
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout.readline() == "writing\n"
+    killed, living = writers
+    killed.kill()
+    killed.wait()
+    drafts = list(tmp_path.glob(".*.draft"))
+    assert len(drafts) == 2
+    for draft in drafts:
+        os.utime(draft, (0, 0))
+    with replaced(place) as draft:
+        assert len(list(tmp_path.glob(".*.draft"))) == 2  # this one, and that of the living
+        draft.write_text("a\n1\n")
+    assert place.read_text() == "a\n1\n"
+    living.communicate("")
+    assert place.read_text() == "ha"
+    assert os.listdir(tmp_path) == ["out[1].csv"]
+    for writer in writers:
+        writer.stdin.close()
+        writer.stdout.close()
+
+
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_kills_while_writing_leave_what_was_there(table, monkeypatch, command):
+    """Killed at any moment of writing, a command leaves the old file or the new one."""
+    assert main(["train", "t.csv", "-t", "y", "-o", "m", "--method", "logistic", "-q"]) == 0
+    output = "m" if command == "train" else "p.csv"
+    arguments = ["train", "t.csv", "-t", "y", "--method", "logistic", "-q"]
+    if command == "predict":
+        arguments = ["predict", "m", "t.csv"]
+        assert main([*arguments, "-o", output]) == 0
+    with open(output, "rb") as file:
+        before = file.read()
+    script = (
+        "import os, signal, sys\nimport absentia.tables.files.formats as formats\n"
+        "from absentia.cli import main\n"
+        "kill = lambda *given: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "formats.os.replace = kill\nmain(sys.argv[1:])\n"
+    )
+    run = [sys.executable, "-c", script, *arguments, "-o", output, "--force"]
+    assert subprocess.run(run, capture_output=True).returncode == -9
+    with open(output, "rb") as file:
+        assert file.read() == before
+    (draft,) = [name for name in os.listdir() if name.endswith(".draft")]
+    os.utime(draft, (0, 0))
+    assert main([*arguments, "-o", output, "--force"]) == 0
+    assert not [name for name in os.listdir() if name.endswith(".draft")]
+
+
+def test_force_writes_through_a_link_and_two_runs_keep_one_whole_file(table):
+    pd.DataFrame({"a": [0]}).to_csv("real.csv", index=False)
+    os.symlink("real.csv", "link.csv")
+    check_output("link.csv", force=True)
+    frames = [pd.DataFrame({"a": [k] * 2000}) for k in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda frame: write_table(frame, "link.csv"), frames))
+    assert os.path.islink("link.csv")
+    found = pd.read_csv("real.csv")["a"]
+    assert len(found) == 2000
+    assert found.nunique() == 1
+    assert not [name for name in os.listdir() if name.endswith(".draft")]
