@@ -1,10 +1,15 @@
 """A sheet as people keep it: UTF-16, ``sep=;``, blanks, limits, money, codes, sorted by outcome."""
 
+import io
+import re
+from zipfile import ZipFile
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from absentia.cli import main
+from absentia.tables.files.formats import read_bytes
 
 
 def european(value):
@@ -128,3 +133,23 @@ def test_a_name_that_comes_twice_is_told(tmp_path, monkeypatch, capsys):
     (tmp_path / "t.csv").write_text("a,b,a\n" + "1,2,3\n4,5,6\n" * 10)
     assert main(["describe", "t.csv", "--no-test"]) == 0
     assert "The column name 'a' appears 2 times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("says_its_size", [True, False])
+def test_a_cell_at_the_far_end_of_a_sheet_is_refused_at_once(tmp_path, says_its_size):
+    """Two cells in 5 kB would be read as 17 billion empty ones."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["a", "b"])
+    book.active.cell(1_048_576, 16_384).value = 3
+    book.save(tmp_path / "far.xlsx")
+    content = (tmp_path / "far.xlsx").read_bytes()
+    if not says_its_size:
+        out = io.BytesIO()
+        with ZipFile(io.BytesIO(content)) as source, ZipFile(out, "w") as target:
+            for name in source.namelist():
+                text = source.read(name)
+                target.writestr(name, re.sub(rb"<dimension[^>]*/>", b"", text))
+        content = out.getvalue()
+    with pytest.raises(ValueError, match=r"far\.xlsx cannot be read as Excel: the sheet reaches"):
+        read_bytes(content, "far.xlsx")

@@ -42,6 +42,8 @@ _TOP_ROWS = 10
 _JUST_MADE = 5.0
 #: A small file may unpack to any size.
 _MOST_UNPACKED = 2**32
+#: Cells of a sheet, most of which may be empty.
+_MOST_CELLS = 50_000_000
 
 
 def read_bytes(
@@ -121,6 +123,7 @@ def _read_excel(
             names = [str(name) for name in book.sheet_names]
             read = how["sheet_name"] = names[0] if sheet is None else sheet
             if read in names:
+                _check_cells(book.book[read])
                 rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
                 texts = rows.astype(object).where(rows.notna(), "").astype(str)
                 how["header"] = header_row(texts.to_numpy().tolist(), note)
@@ -147,6 +150,22 @@ def _read_excel(
         return written.assign(**frame[list(frame.select_dtypes("datetime"))])
 
     return frame, cells
+
+
+def _check_cells(sheet: Any) -> None:
+    """Refuse a sheet with a cell so far out that the empty ones before it fill the memory."""
+    height, width = sheet.max_row, sheet.max_column
+    if height is None or width is None:
+        height = width = 0
+        for row in sheet.iter_rows(values_only=True):
+            height, width = height + 1, max(width, len(row))
+            if height * width > _MOST_CELLS:
+                break
+    if height * width > _MOST_CELLS:
+        raise ValueError(
+            f"the sheet reaches to row {height:,} and column {width:,}, empty cells included, and "
+            f"at most {_MOST_CELLS:,} cells are read; delete what lies outside of the table"
+        )
 
 
 def write_table(frame: pd.DataFrame, target: str | os.PathLike[str]) -> None:
