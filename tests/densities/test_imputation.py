@@ -188,3 +188,16 @@ def test_tables_out_of_core_and_limits():
     for strategy in ("mean", "median"):
         filled = DensityImputer(strategy=strategy).fit(limited).transform(limited)
         assert (filled[:20, 0] <= -1).all()
+
+
+def test_a_dask_frame_stays_one():
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask")
+    frame = pd.DataFrame(table(), columns=list("abc")[: table().shape[1]])
+    lazy = dd.from_pandas(frame, npartitions=3)
+    for strategy in ("mean", "median"):
+        imputer = DensityImputer(strategy=strategy, add_indicator=True).fit(frame)
+        filled = imputer.transform(lazy)
+        assert type(filled) is type(lazy)
+        expected = imputer.transform(frame)
+        assert list(filled.columns) == list(expected.columns)
+        pd.testing.assert_frame_equal(filled.compute(), expected)

@@ -1,5 +1,8 @@
 """Pooled estimates: Rubin's rules, degrees of freedom, and models fitted to completed tables."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,3 +139,64 @@ def test_intervals_of_proper_imputations_cover_and_those_of_improper_ones_do_not
         covered[proper] = np.mean(hits)
     assert 0.93 <= covered[True] <= 0.97
     assert covered[False] < covered[True] - 0.02
+
+
+def test_columns_without_values_lose_no_name():
+    X, y = regression(0)
+    X = np.column_stack([X[:, 0], np.full(len(X), np.nan), X[:, 1]])
+    with pytest.warns(UserWarning, match="no coefficient: 'x1'"):
+        found = pooled(LinearRegression(), X, y, m=2, random_state=0)
+    assert found.names == ["intercept", "x0", "x2"]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.warns(UserWarning, match="no coefficient: 'b'"):
+        found = pooled(LinearRegression(), frame, y, m=2, random_state=0)
+    assert found.names == ["intercept", "a", "c"]
+
+
+def test_one_imputation_and_undetermined_coefficients_get_one_sentence():
+    X, y = regression(0)
+    with pytest.raises(ValueError, match="at least two imputations, found 1"):
+        pooled(LinearRegression(), X, y, m=1)
+    twice = np.column_stack([X[:, 0], X[:, 0]])
+    with pytest.raises(ValueError, match="given by the others: leave it out"):
+        pooled(LinearRegression(), twice, y, m=2, random_state=0)
+
+
+def test_statsmodels_fits_are_pooled():
+    statsmodels = pytest.importorskip("statsmodels.api", reason="needs statsmodels")
+    X, y = regression(1)
+
+    def fit(X, y):
+        return statsmodels.OLS(y, statsmodels.add_constant(X)).fit()
+
+    found = pooled(fit, X, y, m=4, random_state=0)
+    expected = pooled(LinearRegression(), X, y, m=4, random_state=0)
+    np.testing.assert_allclose(found.estimates, expected.estimates, rtol=1e-8)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-8)
+
+
+POOL_IN_R = """
+suppressPackageStartupMessages(library(mice))
+a <- as.numeric(commandArgs(trailingOnly = TRUE)); m <- length(a) / 2
+found <- pool.scalar(a[1:m], a[(m + 1):(2 * m)], n = 40, k = 3)
+cat(sprintf("%.12g", c(found$qbar, found$t, found$df, found$fmi)))
+"""
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
+def test_mice_in_r_pools_the_same():
+    rng = np.random.default_rng(0)
+    Q, U = rng.normal(size=6), rng.uniform(0.5, 2, 6)
+    numbers = [repr(float(v)) for v in (*Q, *U)]
+    command = ["Rscript", "--vanilla", "-e", POOL_IN_R, *numbers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "no package called" in done.stderr:
+        pytest.skip("the package mice of R is not installed")
+    found = pool(Q, U, n=40, k=3)
+    ours = [
+        found.estimates[0],
+        found.covariance[0, 0],
+        found.degrees_of_freedom[0],
+        found.missing_information[0],
+    ]
+    np.testing.assert_allclose(ours, [float(v) for v in done.stdout.split()], rtol=1e-9)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
@@ -45,6 +46,8 @@ from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from absentia.densities.associations import Associations
 
 
 class Density(DensityMixin, TakesMissing, ShowsColumns):
@@ -288,13 +291,22 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
-        """Draw rows from the density.
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        missing: TableLike | None = None,
+    ) -> Any:
+        """Draw rows from the density: a synthetic table.
 
         Parameters
         ----------
         n_samples : int, default=1
         random_state : int, RandomState instance or None, default=None
+        missing : array-like or frame of shape (n_rows, n_features), optional
+            Rows, such as those of training, whose missing patterns the drawn rows get: each that
+            of a row at random, whatever its values. By default nothing is missing.
 
         Returns
         -------
@@ -303,8 +315,59 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """
         check_is_fitted(self)
         COUNT.check("n_samples", n_samples)
+        rng = check_random_state(random_state)
         nothing = Table(np.full((n_samples, self.n_features_in_), np.nan), columns_checked=True)
-        return self._in_units([self._drawn(nothing, None, random_state)])[0]
+        drawn = self._drawn(nothing, None, rng)
+        if missing is not None:
+            mask = self._open_in_memory(missing).mask[:, self.columns_]
+            drawn = np.where(mask[rng.randint(len(mask), size=n_samples)], np.nan, drawn)
+        return self._in_units([drawn])[0]
+
+    def correlation(
+        self,
+        X: TableLike | None = None,
+        *,
+        ci: float | None = None,
+        kind: str = "correlation",
+        n_bootstrap: int = 100,
+        random_state: RandomState = 0,
+    ) -> Associations:
+        """Return the correlations of the columns of numbers, with intervals on request.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), optional
+            The training rows, needed for intervals: the density is fitted to them again with
+            random weights (the Bayesian bootstrap, Rubin 1981).
+        ci : float, optional
+            Level of the intervals, such as 0.95: normal on Fisher's scale ``atanh(r)`` for
+            correlations, and normal for covariances.
+        kind : {"correlation", "covariance"}, default="correlation"
+            With ``margins`` those of scores.
+        n_bootstrap : int, default=100
+        random_state : int, RandomState instance or None, default=0
+
+        Returns
+        -------
+        Associations
+            With ``estimate``, ``standard_error``, ``lower`` and ``upper`` of shape (d, d),
+            ``to_frame()`` and ``plot()``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia import GaussianDensity
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
+        >>> X[rng.random(X.shape) < 0.3] = np.nan
+        >>> found = GaussianDensity().fit(X).correlation(X, ci=0.95)
+        >>> bool(found.lower[0, 1] < 0.8 < found.upper[0, 1])
+        True
+        """
+        from absentia.densities.associations import associations  # which fits densities
+
+        check_is_fitted(self)
+        return associations(self, X, ci, kind, n_bootstrap, random_state)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.

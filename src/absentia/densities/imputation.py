@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal, Self
 
@@ -130,9 +131,13 @@ class DensityImputer(TransformerMixin, TakesMissing):
         Returns
         -------
         table of the kind of ``X``
-            Of Chunks and Dask tables a lazy table, for ``strategy="mean"`` without indicators.
+            Of Chunks and Dask arrays a lazy table, for ``strategy="mean"`` without indicators; of
+            a Dask frame a Dask frame, for every strategy but draws.
         """
         check_is_fitted(self)
+        if hasattr(X, "map_partitions") and hasattr(X, "columns") and self.strategy != "draw":
+            # A Dask frame stays one; its rows are conditioned where they are.
+            return X.map_partitions(self._of_partition, meta=self._of_partition(X._meta_nonempty))
         X = self._with_nan(X)
         density = self.density_
         rows = density._open(X)
@@ -212,6 +217,9 @@ class DensityImputer(TransformerMixin, TakesMissing):
         if self.indicator_ is None:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    def _of_partition(self, part: Any) -> Any:
+        return self.transform(part) if len(part) else self.transform(part.reindex([0])).iloc[:0]
 
     @property
     def _places(self) -> IntArray:
@@ -336,16 +344,20 @@ def multiple_imputations(
     first = density_to_impute(density, rng.randint(2**31))
     if not proper:
         return list(first.fit(X).draw(X, m, rng))
-    rows = first._training_table(X, None)
+    return [fitted.draw(X, random_state=rng) for fitted in bootstrap_fits(first, X, m, rng)]
+
+
+def bootstrap_fits(
+    density: Any, X: TableLike, number: int, rng: np.random.RandomState
+) -> Iterator[Any]:
+    """Yield a density fitted to rows with random weights: the Bayesian bootstrap."""
+    rows = density._training_table(X, None)
     if isinstance(rows, Stream):
         raise ValueError(
-            "Multiple imputations are held in memory, but this table is not. Take a sample of its "
+            "Rows are weighted at random in memory, where this table is not. Take a sample of its "
             "rows, or impute it by DensityImputer."
         )
     n_rows = len(rows)
-    tables = []
-    for _ in range(m):
+    for _ in range(number):
         shares = rng.standard_exponential(n_rows)
-        fitted = clone(first).fit(X, sample_weight=shares * (n_rows / shares.sum()))
-        tables.append(fitted.draw(X, random_state=rng))
-    return tables
+        yield clone(density).fit(X, sample_weight=shares * (n_rows / shares.sum()))

@@ -18,12 +18,15 @@ from absentia.densities.fit_density import DensityLike
 from absentia.densities.imputation import multiple_imputations
 from absentia.parameters import COUNT, RandomState, numbers
 from absentia.tables import FloatArray
+from absentia.tables.phrases import listed
 from absentia.tables.reading import is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TARGET = "pooled target"
+#: Condition number of columns in units of their size from which coefficients have no digits.
+_SINGULAR = 1e14
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,11 +231,7 @@ def pool(
             f"estimates must have shape (m, p) and covariances (m, p, p) or (m, p), found "
             f"{np.shape(estimates)} and {np.shape(covariances)}."
         )
-    if m < 2:
-        raise ValueError(
-            f"Pooling needs at least two imputations, found {m}: one table says nothing about what "
-            "its missing values add to the uncertainty. Use m=20."
-        )
+    _check_m(m)
     if not (np.isfinite(Q).all() and np.isfinite(U).all()):
         raise ValueError("estimates and covariances must be finite, found NaN or infinity.")
     for name, given in (("n", n), ("k", k)):
@@ -256,6 +255,15 @@ def pool(
         missing = (increase + 2 / (free + 3)) / (1 + increase)
     missing = np.where(np.isinf(increase), 1.0, missing)
     return PooledEstimates(own, Q.mean(axis=0), total, within, between, free, increase, missing, m)
+
+
+def _check_m(m: int) -> None:
+    COUNT.check("m", m)
+    if m < 2:
+        raise ValueError(
+            f"Pooling needs at least two imputations, found {m}: one table says nothing about what "
+            "its missing values add to the uncertainty. Use m=20."
+        )
 
 
 def barnard_rubin(m: int, share: FloatArray, complete: float = np.inf) -> FloatArray:
@@ -321,6 +329,7 @@ def pooled(
     >>> found.names, found.estimates[1:].round(1)
     (['intercept', 'x0', 'x1'], array([ 0.9, -0.9]))
     """
+    _check_m(m)
     target = np.asarray(y)
     codes, classes = target, None
     if target.dtype.kind not in "fiub":
@@ -334,9 +343,20 @@ def pooled(
     if is_frame(X):
         if not hasattr(X, "assign"):
             raise TypeError("pooled takes arrays and pandas frames: convert it by .to_pandas().")
-        joined: Any = X.assign(**{_TARGET: codes.astype(np.float64)})
+        kept = X.notna().any().to_numpy()
+        own = np.array(X.columns, dtype=object)
+        joined: Any = X.loc[:, kept].assign(**{_TARGET: codes.astype(np.float64)})
     else:
-        joined = np.column_stack([np.asarray(X, dtype=np.float64), codes.astype(np.float64)])
+        X = np.asarray(X, dtype=np.float64)
+        kept = ~np.isnan(X).all(axis=0)
+        own = np.array([f"x{j}" for j in range(X.shape[1])], dtype=object)
+        joined = np.column_stack([X[:, kept], codes.astype(np.float64)])
+    if not kept.all():
+        warnings.warn(
+            f"Columns without any value have no coefficient: {listed(own[~kept].tolist())}.",
+            UserWarning,
+            stacklevel=2,
+        )
     tables = multiple_imputations(density, joined, m, proper, random_state)
     found, failures = [], []
     for table in tables:
@@ -359,6 +379,9 @@ def pooled(
             stacklevel=2,
         )
     names = found[0][2]
+    if not is_frame(X):  # by the positions of the columns that were given
+        places = dict(zip((f"x{j}" for j in range(kept.sum())), own[kept], strict=True))
+        names = [places.get(name, name) for name in names]
     estimates, covariances = (np.array([part[at] for part in found]) for at in (0, 1))
     return pool(estimates, covariances, n=len(target), names=names)
 
@@ -414,7 +437,21 @@ def _linear_model(model: Any, X: Any, y: FloatArray) -> tuple[FloatArray, FloatA
     if is_classifier(model):
         probabilities = model.predict_proba(X)[:, 1]
         information = (design * (probabilities * (1 - probabilities))[:, None]).T @ design
-        return coefficients, np.linalg.inv(information), names
+        return coefficients, _inverse(information), names
     residuals = np.asarray(y) - design @ coefficients
     variance = float(residuals @ residuals) / max(1, len(design) - design.shape[1])
-    return coefficients, variance * np.linalg.inv(design.T @ design), names
+    return coefficients, variance * _inverse(design.T @ design), names
+
+
+def _inverse(information: FloatArray) -> FloatArray:
+    """Return the inverse of an information matrix; ValueError where it is singular."""
+    units = np.sqrt(np.diagonal(information))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = information / units / units[:, None]
+    if not np.isfinite(scaled).all() or np.linalg.cond(scaled) > _SINGULAR:
+        raise ValueError(
+            "the coefficients are not determined, because a column is constant or given by the "
+            "others: leave it out"
+        )
+    inverse: FloatArray = np.linalg.inv(scaled) / units / units[:, None]
+    return inverse
