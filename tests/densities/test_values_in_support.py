@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -163,3 +164,21 @@ def test_values_that_training_did_not_have_stay_as_they_are():
     odd[0, :3] = 0.0, 2.0, 1.0
     assert np.isfinite(model.predict(odd)).all()
     np.testing.assert_array_equal(model.density_.draw(odd, random_state=0)[0, :3], odd[0, :3])
+
+
+@pytest.mark.parametrize("margins", [None, "auto"])
+def test_arrays_pandas_and_polars_agree(margins):
+    rng = np.random.default_rng(0)
+    dose = np.exp(rng.normal(size=80))
+    X = np.column_stack([dose, rng.poisson(2 * dose), rng.random(80) < 0.4]).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    frame = pd.DataFrame(X, columns=["dose", "visits", "smoker"])
+    tables = X, frame, pl.from_pandas(frame, nan_to_null=True)
+    fitted = [GaussianDensity(margins=margins).fit(table) for table in tables]
+    for density, table in zip(fitted[1:], tables[1:], strict=True):
+        np.testing.assert_array_equal(density.covariance_, fitted[0].covariance_)
+        for method in ("impute", "score_samples", "row_pvalues"):
+            expected = getattr(fitted[0], method)(X)
+            np.testing.assert_array_equal(np.asarray(getattr(density, method)(table)), expected)
+        drawn = density.draw(table, random_state=0)
+        np.testing.assert_array_equal(np.asarray(drawn), fitted[0].draw(X, random_state=0))

@@ -206,7 +206,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
             values.
         """
         table = self._table(X)
-        plan = None if self.encoder_ is None else self.encoder_.plan()
+        plan = None if self.encoder_ is None else self.encoder_.plan_
         names = getattr(self, "feature_names_in_", None)
         labels = [f"x{j}" for j in range(table.n_features)] if names is None else list(names)
         return uncertainty_over_draws(

@@ -175,7 +175,7 @@ def _encoder_plan(model: BaseEstimator) -> ColumnPlan | None:
     for layer in layers(model):
         encoder = getattr(layer, "encoder_", None)
         if isinstance(encoder, TableEncoder):
-            return encoder.plan()
+            return encoder.plan_
     return None
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from absentia.densities.imputation import bootstrap_fits
 from absentia.parameters import RandomState, count_from, number_between, words
 from absentia.pictures import pyplot
 from absentia.tables import FloatArray, TableLike
+from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,3 +125,19 @@ def _matrix(density: Any, kind: str) -> FloatArray:
     correlation = covariance / deviations / deviations[:, None]
     np.fill_diagonal(correlation, 1.0)
     return np.clip(correlation, -1.0, 1.0)
+
+
+def bootstrap_fits(
+    density: Any, X: TableLike, number: int, rng: np.random.RandomState
+) -> Iterator[Any]:
+    """Yield a density fitted to rows with random weights: the Bayesian bootstrap."""
+    rows = density._training_table(X, None)
+    if isinstance(rows, Stream):
+        raise ValueError(
+            "Rows are weighted at random in memory, where this table is not. Take a sample of its "
+            "rows, or impute it by DensityImputer."
+        )
+    n_rows = len(rows)
+    for _ in range(number):
+        shares = rng.standard_exponential(n_rows)
+        yield clone(density).fit(X, sample_weight=shares * (n_rows / shares.sum()))

@@ -24,6 +24,7 @@ from absentia.beliefs.conditioning import (
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses, measured
 from absentia.beliefs.prior import likeliest_codes
+from absentia.densities.associations import Associations, associations
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (
@@ -46,8 +47,6 @@ from absentia.tables.streams import Stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from absentia.densities.associations import Associations
 
 
 class Density(DensityMixin, TakesMissing, ShowsColumns):
@@ -364,8 +363,6 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         >>> bool(found.lower[0, 1] < 0.8 < found.upper[0, 1])
         True
         """
-        from absentia.densities.associations import associations  # which fits densities
-
         check_is_fitted(self)
         return associations(self, X, ci, kind, n_bootstrap, random_state)
 

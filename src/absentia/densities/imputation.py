@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from absentia.densities.associations import bootstrap_fits
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import COUNT, FLAG, RandomState, check_parameters, declared, words
@@ -345,19 +345,3 @@ def multiple_imputations(
     if not proper:
         return list(first.fit(X).draw(X, m, rng))
     return [fitted.draw(X, random_state=rng) for fitted in bootstrap_fits(first, X, m, rng)]
-
-
-def bootstrap_fits(
-    density: Any, X: TableLike, number: int, rng: np.random.RandomState
-) -> Iterator[Any]:
-    """Yield a density fitted to rows with random weights: the Bayesian bootstrap."""
-    rows = density._training_table(X, None)
-    if isinstance(rows, Stream):
-        raise ValueError(
-            "Rows are weighted at random in memory, where this table is not. Take a sample of its "
-            "rows, or impute it by DensityImputer."
-        )
-    n_rows = len(rows)
-    for _ in range(number):
-        shares = rng.standard_exponential(n_rows)
-        yield clone(density).fit(X, sample_weight=shares * (n_rows / shares.sum()))

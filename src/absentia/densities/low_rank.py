@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -249,30 +249,35 @@ class FactorSearch:
         were tried, and the mean log-likelihood per row of each.
         """
         sample = self.training.sampled()
-        Z, weights = sample.Z, sample.weights
-        folds = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
+        Z, weights = sample.Z, np.ones(len(sample.Z)) if sample.weights is None else sample.weights
+        fold_of_row = self.rng.permutation(len(Z)) % min(_FOLDS, len(Z))
         most = max(1, min(max_factors, Z.shape[1] - 1, len(Z) - 1))
-        used = range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)
-        parts = [
-            _Fold.of(Z, weights, folds == fold)
-            for fold in used
-            if 0 < np.count_nonzero(folds == fold) < len(Z)
-        ]
+        folds = [fold_of_row == fold for fold in range(1 if Z.size > _ENOUGH_VALUES else _FOLDS)]
+        scores = [self._left_out(Z, weights, out) for out in folds if 0 < out.sum() < len(Z)]
         numbers = np.array(_numbers_up_to(most))
-        best, scores = search_number(
-            numbers, lambda q: sum(self._left_out(part, q) for part in parts)
-        )
-        held = sum(part.held_weight for part in parts)
-        return int(numbers[best]), numbers[: len(scores)], scores / max(held, 1.0)
+        best, found = search_number(numbers, lambda q: sum(score(q) for score in scores))
+        held = sum(float(weights[out].sum()) for out in folds if 0 < out.sum() < len(Z))
+        return int(numbers[best]), numbers[: len(found)], found / max(held, 1.0)
 
-    def _left_out(self, fold: _Fold, n_factors: int) -> float:
+    def _left_out(
+        self, Z: FloatArray, weights: FloatArray, out: BoolArray
+    ) -> Callable[[int], float]:
+        """Return the log-likelihood of some rows by the number of factors of the others."""
+        # A column that no row to learn from has says nothing about the number of factors.
+        known = (~np.isnan(Z[~out])).any(axis=0)
+        learned, held = (np.ascontiguousarray(Z[rows][:, known]) for rows in (~out, out))
+        own = weights[~out]
+        expectation, correlations = FactorExpectation(learned, own), _correlations(learned, own)
         max_iter, tol, accelerate = self.settings._steps
         steps = Steps(min(_TRIAL_STEPS, max_iter), max(_TRIAL_TOLERANCE, tol), accelerate)
-        prior, _ = self._one_component(
-            fold.expectation, fold.correlations, n_factors, fold.total_weight, steps
-        )
-        scored = log_normalised(joint_log_densities(prior, fold.held_out))[1]
-        return _trimmed_sum(scored, fold.weights)
+
+        def score(n_factors: int) -> float:
+            total = float(own.sum())
+            prior, _ = self._one_component(expectation, correlations, n_factors, total, steps)
+            scored = log_normalised(joint_log_densities(prior, held))[1]
+            return _trimmed_sum(scored, weights[out])
+
+        return score
 
     def _one_component(
         self,
@@ -321,44 +326,14 @@ class FactorSearch:
         return heaviest_first(prior), ascent
 
 
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """Rows to learn from, arranged for EM, and rows to be judged by."""
-
-    expectation: FactorExpectation
-    correlations: FloatArray
-    total_weight: float
-    held_out: FloatArray
-    weights: FloatArray | None
-
-    @classmethod
-    def of(cls, Z: FloatArray, weights: FloatArray | None, out: BoolArray) -> _Fold:
-        own = None if weights is None else weights[~out]
-        total = float(np.count_nonzero(~out) if own is None else own.sum())
-        # A column that no row to learn from has says nothing about the number of factors.
-        known = (~np.isnan(Z[~out])).any(axis=0)
-        learned = np.ascontiguousarray(Z[~out][:, known])
-        return cls(
-            FactorExpectation(learned, own),
-            _correlations(learned, own),
-            total,
-            np.ascontiguousarray(Z[out][:, known]),
-            None if weights is None else weights[out],
-        )
-
-    @property
-    def held_weight(self) -> float:
-        return float(len(self.held_out) if self.weights is None else self.weights.sum())
-
-
-def _trimmed_sum(scores: FloatArray, weights: FloatArray | None) -> float:
+def _trimmed_sum(scores: FloatArray, weights: FloatArray) -> float:
     """Return the sum of all scores but the lowest tenth.
 
     A column that hardly varies in some folds and does in others makes rows that no number of
     factors expects; their log-likelihoods of minus millions would make the choice alone.
     """
     order = np.argsort(scores)
-    shares = np.ones(len(scores)) if weights is None else weights[order]
+    shares = weights[order]
     kept = np.cumsum(shares) > _TRIMMED * shares.sum()
     return float(scores[order][kept] @ shares[kept])
 

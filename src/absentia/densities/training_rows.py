@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,12 +53,15 @@ class Categories(CategoryColumns):
     ) -> Categories:
         """Count the categories of some columns, in one pass."""
         if isinstance(rows, Stream):
-            counts = rows.map_sum(_CategoryCounts.of, chosen) if chosen else _CategoryCounts(())
+            counts = rows.map_sum(_category_counts, chosen) if chosen else ()
         else:
             weights = row_weights(sample_weight, len(rows))
-            counts = _CategoryCounts.of(Chunk(rows.array, None, weights), chosen)
-        found = [(j, *counts.column(at)) for at, j in enumerate(chosen)]
-        known = [part for part in found if len(part[1])]
+            counts = _category_counts(Chunk(rows.array, None, weights), chosen)
+        known = []
+        for j, counted in zip(chosen, counts, strict=True):
+            found = np.array(sorted(counted.items()), dtype=np.float64).reshape(-1, 2).T
+            if len(counted):
+                known.append((j, found[0], found[1] / found[1].sum()))
         columns = np.array([j for j, _, _ in known], dtype=np.intp)
         values, shares = [part[1] for part in known], tuple(part[2] for part in known)
         return cls(columns, values, shares, tuple(chosen))
@@ -72,37 +76,17 @@ class Categories(CategoryColumns):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _CategoryCounts:
-    """Weights of the values of some columns; counts of two sets of rows can be added."""
-
-    counts: tuple[dict[float, float], ...]
-
-    @classmethod
-    def of(cls, chunk: Chunk, columns: Sequence[int]) -> _CategoryCounts:
-        """Count the observed values of a chunk; rows of weight zero do not count."""
-        X, weights = chunk.X, chunk.sample_weight
-        found = []
-        for j in columns:
-            seen = ~np.isnan(X[:, j])
-            if weights is not None:
-                seen &= weights > 0
-            values, which = np.unique(X[seen, j], return_inverse=True)
-            shares = np.bincount(which, None if weights is None else weights[seen], len(values))
-            found.append(dict(zip(values.tolist(), shares.tolist(), strict=True)))
-        return cls(tuple(found))
-
-    def __add__(self, other: _CategoryCounts) -> _CategoryCounts:
-        both = []
-        for ours, theirs in zip(self.counts, other.counts, strict=True):
-            both.append(ours | {v: ours.get(v, 0.0) + share for v, share in theirs.items()})
-        return _CategoryCounts(tuple(both))
-
-    def column(self, at: int) -> tuple[FloatArray, FloatArray]:
-        """Return the values of one of the columns, ascending, and how frequent they are."""
-        values = np.array(sorted(self.counts[at]), dtype=np.float64)
-        shares = np.array([self.counts[at][value] for value in values.tolist()])
-        return values, shares / shares.sum() if len(shares) else shares
+def _category_counts(chunk: Chunk, columns: Sequence[int]) -> tuple[Counter[float], ...]:
+    """Return the weights of the observed values of some columns; weights of zero do not count."""
+    found = []
+    for j in columns:
+        seen = ~np.isnan(chunk.X[:, j])
+        weights = np.ones(len(seen)) if chunk.sample_weight is None else chunk.sample_weight
+        seen &= weights > 0
+        values, which = np.unique(chunk.X[seen, j], return_inverse=True)
+        shares = np.bincount(which, weights[seen], len(values))
+        found.append(Counter(dict(zip(values.tolist(), shares.tolist(), strict=True))))
+    return tuple(found)
 
 
 def scored_rows(

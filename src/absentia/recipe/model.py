@@ -196,12 +196,12 @@ class TableModel:
             variance = self._variance(self._uncertainty(rows))
             # A row whose prediction is certain has nothing to gain.
             gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
-        return rank_source_columns(gains, list(self.encoder.source_columns()), costs)
+        return rank_source_columns(gains, list(self.encoder.plan_.source_columns()), costs)
 
     def explanation(self, rows: Table, **settings: Any) -> Explanation:
         """Return the values of the raw columns of each row, in the units of the target."""
         groups: dict[str, list[int]] = {}
-        for place, name in enumerate(self.encoder.source_columns()):
+        for place, name in enumerate(self.encoder.plan_.source_columns()):
             groups.setdefault(str(name), []).append(place)
         found = explain(self.machine, rows, groups=groups, **settings)
         if self.classes is not None:

@@ -202,16 +202,6 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         check_is_fitted(self, "columns_")
         return np.array(self.plan_.labels, dtype=object)
 
-    def source_columns(self) -> np.ndarray:
-        """Return, for each number that comes out, the name of the column it is read from."""
-        check_is_fitted(self, "columns_")
-        return self.plan_.source_columns()
-
-    def plan(self) -> ColumnPlan:
-        """Return the plan of the columns, in the units of what ``transform`` returns."""
-        check_is_fitted(self)
-        return self.plan_
-
     def __sklearn_tags__(self) -> Tags:
         """Declare that text and missing values are accepted."""
         tags = super().__sklearn_tags__()

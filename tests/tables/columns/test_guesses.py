@@ -187,7 +187,7 @@ def test_the_encoder_reads_as_the_plan_does():
     encoder = TableEncoder().fit(frame)
     names = ["pay", "seen", "seen (sine of year)", "seen (cosine of year)", "lead"]
     assert encoder.get_feature_names_out().tolist() == names
-    assert encoder.source_columns().tolist() == ["pay", *["seen"] * 3, "lead"]
+    assert encoder.plan_.source_columns().tolist() == ["pay", *["seen"] * 3, "lead"]
     with pytest.warns(UserWarning, match="Codes"):
         plan = ColumnPlan.of(frame)
     read = plan.read(frame).array * plan.scales + plan.centres
