@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from subprocess import run
 
 import numpy as np
@@ -25,7 +26,7 @@ from absentia import DensityImputer, MixtureDensity, amputation
 from absentia import multiple_imputations as several
 from absentia.hidden_warnings import hidden_warnings
 from absentia.tables.column_plan import ColumnPlan
-from lab.baselines import MissForestImputer, r_mice_is_available
+from lab.baselines import MissForestImputer
 from lab.studies.mixed.tables import read
 
 TABLES = ("titanic", "mammographic", "heart_four_sites", "australian")
@@ -122,7 +123,10 @@ METHODS: dict[str, Callable[[pd.DataFrame], Completed]] = {
 }
 if find_spec("miceforest"):
     METHODS["miceforest"] = by_miceforest
-if r_mice_is_available():
+if (
+    which("Rscript")
+    and run(["Rscript", "-e", "library(mice); library(nnet)"], capture_output=True).returncode == 0
+):
     METHODS["mice (R)"] = by_r_mice
 
 
@@ -162,8 +166,12 @@ def main() -> None:
             hidden = (holes.isna() & frame.notna()).to_numpy()
             for label, method in METHODS.items():
                 start = sum(os.times()[:4])  # with the programs that were called
-                with hidden_warnings():
-                    found = scores(frame, hidden, method(holes))
+                found = {"error": np.nan, "right": np.nan, "coverage": np.nan, "failed": 1.0}
+                try:
+                    with hidden_warnings():
+                        found |= scores(frame, hidden, method(holes)) | {"failed": 0.0}
+                except Exception as error:  # rivals may fail on a table; a result like any other
+                    print(table, mechanism, label, repr(error)[:200], flush=True)
                 found["seconds"] = sum(os.times()[:4]) - start
                 lines.append({"table": table, "mechanism": mechanism, "method": label} | found)
                 pd.DataFrame(lines).to_csv(sys.argv[2], index=False)
