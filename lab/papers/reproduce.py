@@ -105,7 +105,10 @@ def _verdict(paper: Number, ours: Number) -> str:
     """Say whether two means agree within two standard deviations of both together."""
     spread = math.hypot(paper[1] or 0.0, ours[1] or 0.0)
     difference = ours[0] - paper[0]
-    if abs(difference) <= _TOLERANCE * spread + _ROUNDING * max(1.0, abs(paper[0])):
+    rounding = _ROUNDING
+    if paper[1] is None:  # a count or a share, printed to its last digit
+        rounding = 0.5 * 10.0 ** -len(f"{paper[0]:g}".partition(".")[2])
+    if abs(difference) <= _TOLERANCE * spread + rounding * (1 + 1e-9):
         return "agrees"
     return "higher" if difference > 0 else "lower"
 
