@@ -1,10 +1,9 @@
-"""The data sets of the experiments: from a folder of CSV files, or from OpenML.
+"""The data sets of the experiments, from a folder of CSV files.
 
 ``load("ionosphere")`` looks for ``ionosphere.csv`` or ``ionosphere.csv.gz`` in the folder given, or
-else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache. What
-is not found is downloaded from OpenML, if it is one of the sets whose number there is known, and
-cached.
-Files are checked against a sha256, so that a result can be traced to the bytes it was made from.
+else in the one that the environment variable ``ABSENTIA_DATA`` names, and then in the cache, which
+:mod:`lab.data.fetching` fills. Files are checked against a sha256, so that a result can be traced
+to the bytes it was made from.
 
 The files have a header row, an empty cell where a value is missing, and the column ``target`` last.
 """
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +27,7 @@ from absentia.recipe.learning_table import guess_task, sample_in_proportion, tar
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.files.delimited import read_csv
-from absentia.tables.files.formats import replaced, unpacked
+from absentia.tables.files.formats import unpacked
 
 #: A numeric target with more different values than this is taken for a quantity, not for classes.
 #: Columns of text with more values than this are left out of the experiments.
@@ -151,7 +149,6 @@ def load(
     folder: str | os.PathLike[str] | None = None,
     *,
     verify: bool = True,
-    download: bool = True,
 ) -> Dataset:
     """Return a data set by name.
 
@@ -165,9 +162,6 @@ def load(
     verify : bool, default=True
         Refuse a file whose sha256 is not the recorded one. A user's own files, which have no
         record, are always accepted.
-    download : bool, default=True
-        Ask OpenML for what is in no folder. Its tables hold the same measurements, but code
-        classes and categories in their own way.
 
     Returns
     -------
@@ -186,11 +180,9 @@ def load(
     record = records().get(name)
     path = _find(name, folder)
     if path is None:
-        if record is None or record.openml_id is None or not download:
-            raise ValueError(_not_found(name, folder, record, download))
-        path = download_from_openml(record)
+        raise ValueError(_not_found(name, folder, record))
     digest = _sha256(path)
-    expected = _expected_digest(path, record)
+    expected = record.sha256 if record else ""
     if verify and expected and digest != expected:
         raise ValueError(
             f"{path} is not the file that was recorded for {name!r} (sha256 {digest[:12]}..., "
@@ -259,67 +251,13 @@ def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
     return None
 
 
-def _not_found(
-    name: str, folder: str | os.PathLike[str] | None, record: Record | None, download: bool
-) -> str:
+def _not_found(name: str, folder: str | os.PathLike[str] | None, record: Record | None) -> str:
     searched = ", ".join(str(place) for place in _places(folder))
     sentence = f"There is no {name}.csv or {name}.csv.gz in {searched}"
     if record is None:
         known = ", ".join(sorted(records()))
         return f"{sentence}, and the name is not one of the known data sets: {known}."
-    if download:
-        return f"{sentence}, and its number at OpenML is not known: pass the folder that has it."
-    return f"{sentence}, and downloading was not allowed."
-
-
-def download_from_openml(record: Record) -> Path:
-    """Fetch a data set from OpenML into the cache, and return its file."""
-    from sklearn.datasets import fetch_openml
-
-    folder = cache_folder()
-    try:
-        bunch = fetch_openml(
-            data_id=record.openml_id,
-            as_frame=True,
-            data_home=str(folder / "openml"),
-            # The pandas parser of scikit-learn 1.9 fails on classes that are written as numbers.
-            parser="liac-arff",
-        )
-    except OSError as error:
-        raise ValueError(
-            f"{record.name!r} is not in any folder and could not be downloaded from OpenML "
-            f"({error}). Pass the folder that has it, or try again with a connection."
-        ) from error
-    frame = bunch.data.copy()
-    frame["target"] = bunch.target
-    frame = frame.loc[frame["target"].notna()]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{record.name}.csv"
-    # Written under another name first: a download that is cut off leaves nothing behind.
-    unfinished = folder / f"{record.name}.{os.getpid()}.part"
-    frame.to_csv(unfinished, index=False)
-    with replaced(_digest_file(path)) as draft:
-        draft.write_text(_sha256(unfinished) + "\n", encoding="ascii")
-    unfinished.replace(path)
-    return path
-
-
-def _digest_file(path: Path) -> Path:
-    return path.with_name(path.name + ".sha256")
-
-
-def _expected_digest(path: Path, record: Record | None) -> str:
-    """A download carries its own digest; any other file of a known name has the recorded one.
-
-    Only in the cache, where we wrote both: elsewhere whoever changes a file could add a digest.
-    """
-    beside = _digest_file(path)
-    if path.resolve().parent == cache_folder().resolve() and beside.is_file():
-        digest = beside.read_bytes().strip()
-        # A disk that was full leaves an empty file, which says nothing about the data.
-        if re.fullmatch(rb"[0-9a-f]{64}", digest):
-            return digest.decode("ascii")
-    return record.sha256 if record else ""
+    return f"{sentence}: run `python -m lab data fetch {name}`, or pass the folder that has it."
 
 
 def _sha256(path: Path) -> str:

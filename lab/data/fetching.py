@@ -17,7 +17,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from absentia.tables.files.formats import replaced
-from lab.data.datasets import Record, cache_folder, download_from_openml, records
+from lab.data.datasets import Record, cache_folder, records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +50,9 @@ def fetch(
         raise ValueError(f"There is no data set {name!r}; the sets are {', '.join(records())}.")
     address = url or record.url
     if not address:
-        if record.openml_id is not None and folder is None:
-            return download_from_openml(record)
         raise ValueError(
-            f"The source of {name!r} is known by name only ({record.source}): get it there, and "
+            f"The source of {name!r} is known by name only ({record.source}"
+            f"{f'; OpenML {record.openml_id}' * bool(record.openml_id)}): get it there, and "
             "pass the address of its file by --from (file:///... for one on this computer)."
         )
     raw = _content(address, name)

@@ -10,17 +10,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 
 from absentia import FourierFeatures, GaussianDensity, GenRBF, Nystroem
-from absentia.tables import FloatArray
+from lab.speed.em import table
 from lab.speed.ratio import Row, best_seconds
-
-
-def table(n: int, d: int, rate: float, seed: int = 0) -> tuple[FloatArray, FloatArray]:
-    """Make correlated rows of unit variance, complete and with holes."""
-    rng = np.random.default_rng(seed)
-    loadings = rng.standard_normal((d, 5))
-    X = rng.standard_normal((n, 5)) @ loadings.T + rng.standard_normal((n, d))
-    X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
-    return X, np.where(rng.random(X.shape) < rate, np.nan, X)
 
 
 def transform() -> Iterator[Row]:

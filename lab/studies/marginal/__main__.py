@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +48,9 @@ def main(chosen: list[str]) -> None:
                     _print(title, trained_models.rows(name, rate))
 
 
-def _print(title: str, rows: Iterator[tuple[str, float, float]]) -> None:
+def _print(title: str, rows: Iterator[tuple[str, Any]]) -> None:
     print(f"\n{title}\n{'':<32}accuracy  log loss")
-    for way, accuracy, loss in rows:
+    for way, (accuracy, loss) in rows:
         print(f"{way:<32}{accuracy:>8.3f}  {loss:>8.3f}", flush=True)
 
 

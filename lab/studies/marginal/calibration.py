@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from absentia import GaussianProcessRegressor
 from absentia.tables import FloatArray
 from lab.data import datasets
-from lab.studies.marginal.trials import ampute
+from lab.studies.marginal.trials import ampute, means_by_way
 
 #: Missing values in training and in test.
 SETTINGS = ((0.0, 0.0), (0.3, 0.3), (0.6, 0.6), (0.0, 0.5))
@@ -26,13 +26,13 @@ LEVELS = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])
 _BOOTSTRAPS = 20
 
 
+@means_by_way
 def rows(name: str, train: float, test: float, repeats: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield each method with spread of z, coverage of 50, 80, 95 %, log loss, CRPS, averaged.
 
     The log loss is ``-log p(y)`` of a Gaussian with the method's median and its spread between the
     quantiles 0.1 and 0.9, in units in which the target's standard deviation is one.
     """
-    found: dict[str, list[FloatArray]] = {}
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         X, y = _table(name, seed)
@@ -44,9 +44,7 @@ def rows(name: str, train: float, test: float, repeats: int = 2) -> Iterator[tup
         holes, new = ampute(X[first], train, rng), ampute(X[second], test, rng)
         unit = y[first].std()
         for method, quantiles in _methods(holes, y[first] / unit, new, rng):
-            found.setdefault(method, []).append(_scores(quantiles, y[second] / unit))
-    for method, outcomes in found.items():
-        yield method, np.mean(outcomes, axis=0)
+            yield method, _scores(quantiles, y[second] / unit)
 
 
 def _table(name: str, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ from absentia import (
 from absentia.tables import FloatArray
 from lab.data import datasets
 from lab.studies.marginal.trials import TABLES as BUNDLED
-from lab.studies.marginal.trials import ampute, scores
+from lab.studies.marginal.trials import ampute, means_by_way, scores
 
 _TRAINING_ROWS = 120
 _TEST_ROWS = 300
@@ -29,6 +29,7 @@ _LEVELS = (0.5, 0.8, 0.95)
 TABLES = ("breast cancer", "wine", "pima", "heart_statlog", "mammographic")
 
 
+@means_by_way
 def rows(
     name: str, train: float, test: float, repeats: int = 3
 ) -> Iterator[tuple[str, FloatArray]]:
@@ -37,7 +38,6 @@ def rows(
     ``z`` is the number of hits less the sum of the probabilities of the predicted classes, in its
     standard deviations: negative for a method that promises more than it keeps.
     """
-    found: dict[str, list[FloatArray]] = {}
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         X, y = _table(name)
@@ -59,9 +59,7 @@ def rows(
             z = (hits - sure).sum() / np.sqrt(max((sure * (1 - sure)).sum(), 1e-12))
             covered = [_covered(chances, y[second], level) for level in _LEVELS]
             scored = [*scores(y[second], chances), brier, z, *covered]
-            found.setdefault(method, []).append(np.array(scored))
-    for method, outcomes in found.items():
-        yield method, np.mean(outcomes, axis=0)
+            yield method, np.array(scored)
 
 
 def _methods(

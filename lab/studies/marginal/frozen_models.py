@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier
@@ -13,19 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import GaussianDensity, LogisticRegression, MarginalClassifier, MixtureDensity
-from lab.studies.marginal.trials import Split, scores, splits
+from lab.studies.marginal.trials import Split, means_by_way, scores, splits
 
 
-def rows(name: str, rate: float = 0.6, repeats: int = 3) -> Iterator[tuple[str, float, float]]:
+@means_by_way
+def rows(
+    name: str, rate: float = 0.6, repeats: int = 3
+) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield the ways to answer with their accuracy and log loss, means over repeated folds."""
-    found: dict[str, list[tuple[float, float]]] = {}
     for seed in range(repeats):
         for split in splits(name, rate, seed=seed):
-            for way, outcome in _ways(split):
-                found.setdefault(way, []).append(outcome)
-    for way, outcomes in found.items():
-        accuracy, loss = np.mean(outcomes, axis=0)
-        yield way, accuracy, loss
+            yield from _ways(split)
 
 
 def _ways(split: Split) -> Iterator[tuple[str, tuple[float, float]]]:

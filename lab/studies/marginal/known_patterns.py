@@ -10,13 +10,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 
 from absentia import MarginalClassifier
-from lab.studies.marginal.trials import TABLES, scores
+from lab.studies.marginal.trials import TABLES, means_by_way, scores
 
 
-def rows(name: str, n_folds: int = 3, repeats: int = 2) -> Iterator[tuple[str, float, float]]:
+@means_by_way
+def rows(
+    name: str, n_folds: int = 3, repeats: int = 2
+) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield accuracy and log loss for rows with a pattern of training, and with a new one."""
     X, y = TABLES[name](return_X_y=True)
-    found: dict[str, list[tuple[float, float]]] = {}
     for repeat in range(repeats):
         rng = np.random.default_rng(repeat)
         patterns = rng.random((6, X.shape[1])) < 0.4
@@ -34,7 +36,4 @@ def rows(name: str, n_folds: int = 3, repeats: int = 2) -> Iterator[tuple[str, f
                     ("averaged", wrapper.predict_proba(rows_)),
                 ):
                     outcome = scores(y[test], answers)
-                    found.setdefault(f"{kind} patterns, {way}", []).append(outcome)
-    for way, outcomes in found.items():
-        accuracy, loss = np.mean(outcomes, axis=0)
-        yield way, accuracy, loss
+                    yield f"{kind} patterns, {way}", outcome

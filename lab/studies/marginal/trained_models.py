@@ -17,7 +17,7 @@ from absentia import GaussianDensity, MarginalClassifier
 from absentia.densities.missing_values import MissingValues
 from absentia.predictions.wrapped_model import fit_weighted, stacked_draws
 from absentia.tables import Table
-from lab.studies.marginal.trials import Split, scores, splits
+from lab.studies.marginal.trials import Split, means_by_way, scores, splits
 
 N_DRAWS = 8
 MODELS: dict[str, Any] = {
@@ -27,18 +27,15 @@ MODELS: dict[str, Any] = {
 }
 
 
-def rows(name: str, rate: float, n_folds: int = 3) -> Iterator[tuple[str, float, float]]:
+@means_by_way
+def rows(name: str, rate: float, n_folds: int = 3) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield the ways to train with the accuracy and log loss on rows with the same holes."""
-    found: dict[str, list[tuple[float, float]]] = {}
     for split in splits(name, rate, n_folds):
         density = GaussianDensity().fit(split.train_holes)
         for model_name, model in MODELS.items():
             for way, probabilities in _ways(model, density, split):
                 outcome = scores(split.y_test, probabilities)
-                found.setdefault(f"{model_name}, {way}", []).append(outcome)
-    for way, outcomes in found.items():
-        accuracy, loss = np.mean(outcomes, axis=0)
-        yield way, accuracy, loss
+                yield f"{model_name}, {way}", outcome
 
 
 def _ways(model: Any, density: Any, split: Split) -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -13,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from absentia.tables import FloatArray
 
+P = ParamSpec("P")
 TABLES: dict[str, Callable[..., Any]] = {"breast cancer": load_breast_cancer, "wine": load_wine}
 
 
@@ -39,6 +41,22 @@ def splits(name: str, rate: float, n_folds: int = 5, seed: int = 0) -> Iterator[
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     for train, test in folds.split(X, y):
         yield Split(X[train], holes[train], y[train], holes[test], y[test])
+
+
+def means_by_way(
+    rows: Callable[P, Iterator[tuple[str, Any]]],
+) -> Callable[P, Iterator[tuple[str, FloatArray]]]:
+    """Let a generator of ways and outcomes yield each way once, with the mean of its outcomes."""
+
+    @wraps(rows)
+    def averaged(*arguments: P.args, **named: P.kwargs) -> Iterator[tuple[str, FloatArray]]:
+        found: dict[str, list[Any]] = {}
+        for way, outcome in rows(*arguments, **named):
+            found.setdefault(way, []).append(outcome)
+        for way, values in found.items():
+            yield way, np.mean(values, axis=0)
+
+    return averaged
 
 
 def scores(y: np.ndarray, probabilities: FloatArray) -> tuple[float, float]:
