@@ -12,6 +12,7 @@ import numpy as np
 from absentia.beliefs import Beliefs
 from absentia.engine.gram.products import mirror_rows, reorder
 from absentia.engine.principal import log_determinants_and_lengths, principal_log_determinants
+from absentia.engine.small_patterns import log_determinants_one_by_one
 from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
@@ -288,9 +289,12 @@ def log_self_similarities(
         return all_rows[P.rows_of_whole].copy()
     if P.n_components == 1 and scaled and _is_conditioned(P) and uses_precisions(P, smoothing):
         # det(I + 2 inv(C0) S) on the missing columns, where S = inv(G[L,L]).
-        precision, work = P.prior.precisions[0], P.whole.patterns.masks.size * P.n_features
+        precision, of_whole = P.prior.precisions[0], P.whole.patterns.masks
+        measure = principal_log_determinants.choose(of_whole.size * P.n_features)
+        if len(of_whole) == 1:  # as of one new row
+            measure = log_determinants_one_by_one
         # Copies of our own: compiled code is compiled once more for read-only arrays.
-        measure, masks = principal_log_determinants.choose(work), np.array(P.patterns.masks)
+        masks = np.array(P.patterns.masks)
         ratios = measure(precision + 2 * smoothing.information, masks)
         ratios -= measure(precision.copy(), masks)
         of_rows = -0.5 * ratios[P.group_of_row]

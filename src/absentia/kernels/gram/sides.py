@@ -111,7 +111,9 @@ class Side:
         if not ordering.identity:
             constants, means = constants[ordering.rows], means[ordering.rows]
         bounds = np.exp(np.minimum(constants, _LARGEST_EXPONENT))
-        return cls(beliefs, ordering, component, means, np.ascontiguousarray(constants), bounds)
+        # A compiled function is compiled once more for each layout of memory.
+        means, constants = np.ascontiguousarray(means), np.ascontiguousarray(constants)
+        return cls(beliefs, ordering, component, means, constants, bounds)
 
     @classmethod
     def of_components(cls, beliefs: Beliefs, log_norms: FloatArray) -> list[Side]:
