@@ -18,8 +18,9 @@ from absentia import (
     MixedDensity,
     NuSVR,
 )
+from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import (
-    kernel_with_widths,
+    least_error,
     leave_one_out_error,
     leave_one_out_gradient,
 )
@@ -62,7 +63,10 @@ def test_a_tight_prior_keeps_the_widths_together():
     codes = (y - y.mean())[:, None]
     spreads = []
     for deviation in (0.01, 0.3, 3.0):
-        gamma = kernel_with_widths(GenRBF(0.2), P, codes, deviation).gamma
+        family = KernelFamily.of(
+            GenRBF(0.2), P.prior, free_gamma=True, free_mask_weight=False, gamma_bounds=(1e-4, 1e4)
+        ).by_column(P.prior, deviation)
+        gamma = least_error(family, P, codes).gamma
         assert gamma.argmax() == 0
         spreads.append(np.log(gamma).std())
     assert spreads[0] < 0.05 < spreads[1] < spreads[2]

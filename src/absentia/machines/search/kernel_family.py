@@ -223,10 +223,12 @@ def maximise(
     bounds: FloatArray,
     n_restarts: int,
     random_state: RandomState,
+    ftol: float = 1e-9,
 ) -> FloatArray:
     """Return where an objective with its gradient is highest, by L-BFGS-B from several starts.
 
-    The first start is given, the others are drawn evenly within the bounds.
+    The first start is given, the others are drawn evenly within the bounds. ``ftol`` is the
+    relative gain of a step at which a search ends.
     """
 
     def loss(point: FloatArray) -> tuple[float, FloatArray]:
@@ -236,7 +238,7 @@ def maximise(
     rng = check_random_state(random_state)
     starts = [np.clip(start, bounds[:, 0], bounds[:, 1])]
     starts += [rng.uniform(bounds[:, 0], bounds[:, 1]) for _ in range(n_restarts)]
-    options = {"ftol": 1e-9, "gtol": 1e-4, "maxiter": 100}
+    options = {"ftol": ftol, "gtol": 1e-4, "maxiter": 100}
     ends = [
         minimize(loss, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
         for x in starts

@@ -2,18 +2,17 @@
 
 With ``G = inv(K + ridge inv(W))``, ``W`` the weights of the rows, the residual of row ``i`` when it
 is left out is ``r_i = (G y)_i / G_ii``: the error of predicting each row after training on all
-others takes one factorisation. One width is found by walking downhill from ``"scale"``. For one
-width per column the mean square ``E`` of the residuals has the gradient
+others takes one factorisation. The mean square ``E`` of the residuals has the gradient
 
     dE = 2/n sum_i (r_i^2 / G_ii (G dK G)_ii - r_i / G_ii (G dK G y)_i),
 
-a sum over pairs of rows, which the kernel adds up for all columns in one pass. The deviation of the
-prior that holds these widths together may be chosen by cross-validation.
+a sum over pairs of rows, which the kernel adds up for all columns in one pass. One search serves
+one width and one per column. The deviation of the prior that holds the latter together may be
+chosen by cross-validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.base import Kernel
-from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search.kernel_family import KernelFamily, maximise
 from absentia.machines.targets import weights_of_present
 from absentia.machines.validation import is_free
@@ -39,15 +37,12 @@ if TYPE_CHECKING:
 #: factorisations would soon cost more than the Gram matrix that training needs.
 MOST_ROWS = 400
 
-_GAMMA_STEP = 4.0
-_RIDGE_STEP = 10.0**0.5
-_FIRST_RIDGE = 0.1
-_LEAST_RIDGE = 1e-9  # of the first: a machine may have none, and a kernel no inverse
-_FARTHEST = 4  # steps of gamma either side of the start; twice as many of the ridge
-# Range of the ridge beside widths of columns, in multiples of the mean diagonal of the matrix.
-_RIDGES = (1e-6, 1e2)
-# Range of the widths of columns, in multiples of gamma="scale".
-_GAMMA_BOUNDS = (1e-4, 1e4)
+# Range of the ridge in multiples of the mean diagonal of the matrix, and steps in it at the start.
+_RIDGES = np.geomspace(1e-6, 1e2, 5)
+#: Ranges of one width, and of those of columns, in multiples of ``gamma="scale"``.
+GAMMA_BOUNDS, _BOUNDS_BY_COLUMN = (1 / 512, 512.0), (1e-4, 1e4)
+# One width is first tried at so many times "scale".
+_FIRST_STEPS = (1 / 16, 1.0, 16.0)
 
 #: Deviations of the prior that cross-validation chooses from; zero is one width for all columns.
 WIDTH_PRIORS = (0.0, 0.3, 1.0, 3.0)
@@ -66,17 +61,12 @@ def kernel_by_leave_one_out(
     if weights is not None and not weights.all():
         counting = np.flatnonzero(weights)
         known, targets, weights = beliefs[counting], targets[counting], weights[counting]
-    codes, ridges = machine._target_codes(targets), machine._own_ridges(targets)
-    gamma = choose_gamma(
-        lambda trial, rows: machine._make_kernel(trial, density)(rows, n_jobs=machine.n_jobs),
-        known,
-        codes,
-        # A user's own kernel, with another metric, is not searched by its name.
-        start=resolve_gamma("scale", beliefs.prior, "euclidean"),
-        sample_weight=weights,
-        ridges=ridges,
+    given = machine._target_codes(targets), weights, machine._own_ridges(targets), machine.n_jobs
+    kernel, prior = machine._make_kernel("scale", density).resolve(beliefs.prior), beliefs.prior
+    family = KernelFamily.of(
+        kernel, prior, free_gamma=True, free_mask_weight=False, gamma_bounds=GAMMA_BOUNDS
     )
-    kernel = machine._make_kernel(gamma, density).resolve(beliefs.prior)
+    kernel = least_error(family, known, *given)
     if machine.gamma == "loo":
         return kernel
     deviation: Any = getattr(machine, "width_prior", DEFAULT)
@@ -84,16 +74,14 @@ def kernel_by_leave_one_out(
         deviation = choose_width_prior(machine, data.rows, data.y, data.weights)
     if not deviation > 0:
         return kernel
-    return kernel_with_widths(
+    family = KernelFamily.of(
         kernel,
-        known,
-        codes,
-        float(deviation),
-        sample_weight=weights,
+        prior,
+        free_gamma=True,
         free_mask_weight=is_free(machine.mask_weight),
-        ridges=ridges,
-        n_jobs=machine.n_jobs,
+        gamma_bounds=_BOUNDS_BY_COLUMN,
     )
+    return least_error(family.by_column(prior, float(deviation)), known, *given)
 
 
 def leave_one_out_error(
@@ -149,57 +137,25 @@ def leave_one_out_gradient(
     return error, by_kernel, by_log_ridge
 
 
-def choose_gamma(
-    gram: Callable[[float, Beliefs], FloatArray],
+def least_error(
+    family: KernelFamily,
     beliefs: Beliefs,
     codes: FloatArray,
-    start: float,
     sample_weight: FloatArray | None = None,
     ridges: tuple[float, float] | None = None,
-) -> float:
-    """Return the gamma with the least leave-one-out error; the ridge is chosen along with it.
+    n_jobs: int | None = None,
+) -> Kernel:
+    """Return the kernel of a family with the least leave-one-out error.
 
-    From ``start``, ``"scale"`` as a number, the search goes downhill in steps of four, within a
-    factor of 256 either side; around the best it tries steps of two, which may go a factor of two
-    further, and ends at the lowest point of the parabola through the three best, in logarithms. Of
-    more than 400 rows it uses 400, always the same ones. ``gram(gamma, beliefs)`` is the Gram
-    matrix, ``codes`` are the centred targets, (n_samples, n_codes), and ``ridges`` is the range of
-    the machine's addition to the diagonal for a row of weight one.
+    The objective is ``n/2 log(error) + sum_j (l_j - mean l)^2 / (2 deviation^2)`` for the
+    logarithms ``l`` of numbers per column: the first term is that of Gaussian residuals of unknown
+    variance, so that the prior weighs as much as it does beside the evidence of a Gaussian process.
+    The ridge is chosen along with the parameters; ``ridges`` is the range of the machine's addition
+    to the diagonal for a row of weight one. ``codes``, (n_samples, n_codes), are the targets as
+    numbers. The search starts at the family's kernel, for one parameter also at 16 times less and
+    more of it. Of more than 400 rows it uses 400, always the same ones.
     """
-    beliefs, codes, weights, least, most = _searched(beliefs, codes, sample_weight, ridges)
-    best_ridge = 0.0  # in steps; carried from one gamma to the next, where it is seldom far
-
-    def error(position: float) -> float:
-        nonlocal best_ridge
-        K = gram(start * _GAMMA_STEP**position, beliefs)
-        size = float(np.diagonal(K).mean()) * _FIRST_RIDGE
-        if least == most:
-            return leave_one_out_error(K, codes, max(least, _LEAST_RIDGE * size), weights)
-
-        def error_with_ridge(step: float) -> float:
-            ridge = float(np.clip(size * _RIDGE_STEP**step, least, most))
-            return leave_one_out_error(K, codes, ridge, weights)
-
-        errors = _walk_downhill(error_with_ridge, best_ridge, 2 * _FARTHEST)
-        best_ridge = min(errors, key=errors.__getitem__)
-        return errors[best_ridge]
-
-    errors = _walk_downhill(error, 0.0, _FARTHEST)
-    best = min(errors, key=errors.__getitem__)
-    for nearby in (best - 0.5, best + 0.5):
-        errors[nearby] = error(nearby)
-    best = min(errors, key=errors.__getitem__)
-    return start * _GAMMA_STEP ** (best + _lowest_offset(errors, best))
-
-
-def _searched(
-    beliefs: Beliefs,
-    codes: FloatArray,
-    weights: FloatArray | None,
-    ridges: tuple[float, float] | None,
-) -> tuple[Beliefs, FloatArray, FloatArray | None, float, float]:
-    """Return the rows of a search, always the same ones, with weights of mean one, and ridges."""
-    least, most = (0.0, np.inf) if ridges is None else ridges
+    weights, (least, most) = sample_weight, ridges or (0.0, np.inf)
     unit = 1.0 if weights is None else float(weights.mean())
     if len(beliefs) > MOST_ROWS:
         sample = np.sort(np.random.RandomState(0).permutation(len(beliefs))[:MOST_ROWS])
@@ -207,73 +163,15 @@ def _searched(
         weights = None if weights is None else weights[sample]
     if weights is not None:
         weights = weights / weights.mean()  # so the ridge starts where it would without them
-    return beliefs, codes, weights, least / unit, most / unit
+    least, most, n = least / unit, most / unit, len(codes)
 
-
-def _walk_downhill(
-    function: Callable[[float], float], start: float, farthest: float
-) -> dict[float, float]:
-    """Walk downhill in steps of one and return all values seen, by place."""
-    seen = {start: function(start)}
-    for direction in (1.0, -1.0):
-        place = start
-        while abs(place + direction) <= farthest:
-            place += direction
-            seen[place] = function(place)
-            if seen[place] >= seen[place - direction]:
-                break
-        if min(seen, key=seen.__getitem__) != start:
-            break  # it went down on this side, so the other side is uphill
-    return seen
-
-
-def _lowest_offset(errors: dict[float, float], best: float) -> float:
-    """Return how far from the best place the parabola through its two neighbours is lowest."""
-    left, middle, right = (errors.get(best + offset, np.inf) for offset in (-0.5, 0.0, 0.5))
-    bend = left - 2 * middle + right
-    if not np.isfinite(bend) or bend <= 0:
-        return 0.0
-    return float(np.clip(0.25 * (left - right) / bend, -0.25, 0.25))
-
-
-def kernel_with_widths(
-    kernel: Kernel,
-    beliefs: Beliefs,
-    codes: FloatArray,
-    deviation: float,
-    *,
-    sample_weight: FloatArray | None = None,
-    free_mask_weight: bool = False,
-    ridges: tuple[float, float] | None = None,
-    n_jobs: int | None = None,
-) -> Kernel:
-    """Return the kernel with widths of columns that make the leave-one-out error small.
-
-    The objective is ``n/2 log(error) + sum_j (l_j - mean l)^2 / (2 deviation^2)`` for the
-    logarithms ``l`` of the widths: the first term is that of Gaussian residuals of unknown
-    variance, so that the prior weighs as much as it does beside the evidence of a Gaussian process.
-    The ridge is chosen along with the widths, and so is the weight of the mask kernel, the last
-    factor, with ``free_mask_weight``. The search starts at the one ``gamma`` of the resolved
-    kernel; other parameters are those of :func:`choose_gamma`.
-    """
-    beliefs, codes, weights, least, most = _searched(beliefs, codes, sample_weight, ridges)
-    prior = beliefs.prior
-    family = KernelFamily.of(
-        kernel,
-        prior,
-        free_gamma=True,
-        free_mask_weight=free_mask_weight,
-        gamma_bounds=_GAMMA_BOUNDS,
-    ).by_column(prior, deviation)
-    K = family.at(family.start)(beliefs, n_jobs=n_jobs)
-    unit = float(np.diagonal(K).mean())
-    tried = np.unique(
-        np.clip(unit * np.geomspace(*_RIDGES, 17), max(least, unit * _RIDGES[0] ** 2), most)
-    )
-    errors = [leave_one_out_error(K, codes, ridge, weights) for ridge in tried]
-    if not np.isfinite(errors).any() or min(errors) == 0:
-        return kernel  # targets that are all the same, or a matrix that is not definite
-    n = len(codes)
+    def tried(point: FloatArray) -> list[tuple[float, FloatArray]]:
+        """Return errors with some ridges at logarithms of parameters."""
+        K = family.at(point)(beliefs, n_jobs=n_jobs)
+        size = float(np.diagonal(K).mean())
+        some = np.unique(np.clip(size * _RIDGES, max(least, size * _RIDGES[0] ** 2), most))
+        errors = (leave_one_out_error(K, codes, ridge, weights) for ridge in some)
+        return [(e, np.append(point, np.log(r))) for e, r in zip(errors, some, strict=True)]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         logarithms, ridge = theta[:-1], float(np.exp(theta[-1]))
@@ -287,10 +185,15 @@ def kernel_with_widths(
         gradient = np.append(by_widths + by_prior, factor * by_ridge)
         return value - 0.5 * n * float(np.log(error)), gradient
 
-    start = np.append(family.start, np.log(tried[int(np.argmin(errors))]))
-    bounds = np.vstack([family.bounds, np.log(tried[[0, -1]])])
-    best = maximise(objective, start, bounds, 0, None)
-    return family.at(best[:-1])
+    steps = np.log(_FIRST_STEPS) if len(family.names) == 1 else [0.0]
+    found = [one for step in steps for one in tried(family.start + step)]
+    error, start = min(found, key=lambda one: one[0])
+    if not (family.names and 0 < error < np.inf):
+        return family.kernel  # targets that are all the same, or a matrix that is not definite
+    ends = np.array([one[-1][-1] for one in found])
+    bounds = np.vstack([family.bounds, [ends.min(), ends.max()]])
+    ftol = 1e-4 if len(family.names) == 1 else 1e-9
+    return family.at(maximise(objective, start, bounds, 0, None, ftol)[:-1])
 
 
 def choose_width_prior(
