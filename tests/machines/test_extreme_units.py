@@ -161,7 +161,9 @@ def test_columns_in_far_units_that_take_many_steps_get_a_hint(monkeypatch):
     X = rng.normal(size=(40, 3)) * [1.0, 10.0, 300.0]
     y = X[:, 0] + 0.2 * rng.normal(size=40) > 0
     X[3, 0] = 1e4
-    with pytest.warns(ConvergenceWarning, match=r"SVC took [\d,]+ steps.*Standardise the columns"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"20,000 steps and goes on.*Standardise the columns"
+    ):
         fitted = SVC(kernel="linear").fit(X, y)
     assert fitted.fit_status_ == 0
     with warnings.catch_warnings():

@@ -1,11 +1,14 @@
 """Shared parts of the docstrings of machines.
 
-``@documented`` replaces placeholders such as ``{common_parameters}`` and ``{common_attributes}``.
+``@documented`` replaces placeholders such as ``{common_parameters}`` and ``{common_attributes}``,
+and describes the parameter ``X`` of methods that take nothing else.
 """
 
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
+from types import FunctionType
 from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
@@ -155,7 +158,7 @@ verbose : bool, default=False
     Whether the solver prints.
 max_iter : int, default=-1
     Maximum number of steps of the solver. -1 stops after a hundred million (a hundred per row
-    if that is more), with a ``ConvergenceWarning``.""",
+    if that is more); a ``ConvergenceWarning`` comes then, and after five million steps.""",
     "feature_parameters": """\
 features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
     How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns
@@ -239,14 +242,35 @@ _TEXTS["probability_search_parameters"] = _TEXTS["search_parameters"].replace(
 )
 
 
+_ROWS = "\n\nParameters\n----------\nX : array-like of shape (n_samples, n_features)"
+
+
 def documented(cls: _Class) -> _Class:
-    """Fill in the shared parts of a class's docstring, indented as their placeholders are."""
+    """Fill in the shared parts of the docstrings of a class, indented as their placeholders are."""
     text = _filled(cls.__doc__ or "")
     kernel = getattr(cls, "kernel", None)
     if isinstance(kernel, str):  # the default of a field
         text = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', text)
     cls.__doc__ = text
+    for base in cls.__mro__:
+        if not base.__module__.startswith("absentia."):
+            continue
+        kinds = ", Beliefs, Chunks, or Dask array or frame" if _is_large(base) else " or Beliefs"
+        for member in vars(base).values():
+            method = getattr(member, "fn", member)  # of methods that are there on a condition
+            if isinstance(method, FunctionType) and _takes_rows_only(method):
+                method.__doc__ = cleandoc(method.__doc__ or "") + _ROWS + kinds
     return cls
+
+
+def _is_large(cls: type) -> bool:
+    return ".large_scale." in cls.__module__
+
+
+def _takes_rows_only(method: FunctionType) -> bool:
+    code, text = method.__code__, method.__doc__ or ""
+    alone = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] == ("self", "X")
+    return alone and method.__name__[0] != "_" and bool(text) and "Parameters\n" not in text
 
 
 def _filled(text: str) -> str:

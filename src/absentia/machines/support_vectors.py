@@ -165,11 +165,8 @@ class SupportVectorMachine(KernelMachine):
             if hasattr(solver, "C"):
                 solver.C = matrix.penalty(solver.C)
             solver.tol = self._tolerance(matrix.unit, y)
-            if self.max_iter == -1:
-                solver.max_iter = most_iterations(len(K))
-                solver._warn_from_fit_status = lambda: self._warn_of_many_steps(solver)
             try:
-                solver.fit(matrix.values, y, sample_weight=sample_weight)
+                self._fit_solver(solver, matrix.values, y, sample_weight)
             except ValueError as error:
                 if "not finite" not in str(error):
                     raise
@@ -211,20 +208,30 @@ class SupportVectorMachine(KernelMachine):
                 solutions.append(solution | {"support_": rows[solution["support_"]]})
         return found
 
-    def _warn_of_many_steps(self, solver: BaseEstimator) -> None:
-        steps, name = int(np.max(solver._num_iter)), type(self).__name__
-        if not solver.fit_status_ and steps < _MANY_STEPS:
+    def _fit_solver(
+        self, solver: BaseEstimator, K: FloatArray, y: np.ndarray, weights: FloatArray | None
+    ) -> None:
+        """Fit the solver; without a bound on its steps with a hint before minutes have passed."""
+        if self.max_iter != -1:
+            solver.fit(K, y, sample_weight=weights)
             return
-        found = f"took {steps:,} steps, where standardised columns seldom need {_MANY_STEPS:,}"
-        if solver.fit_status_:
-            found = f"did not converge in {solver.max_iter:,} steps, where max_iter=-1 stops"
-        warnings.warn(
-            f"The solver of {name} {found}. Standardise the columns "
-            "(make_pipeline(StandardScaler(), machine)), use a smaller C, or a larger tol or "
-            "nu, or set max_iter.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        solver._warn_from_fit_status = lambda: None
+        last = most_iterations(len(K))
+        for most in sorted({min(_MANY_STEPS, last), last}):
+            solver.max_iter = most
+            solver.fit(K, y, sample_weight=weights)
+            if not solver.fit_status_:
+                return
+            then = ", where max_iter=-1 stops"
+            if most < last:
+                then = " and goes on, though standardised columns seldom need as many"
+            warnings.warn(
+                f"The solver of {type(self).__name__} did not converge in {most:,} steps{then}. "
+                "Standardise the columns (make_pipeline(StandardScaler(), machine)), use a smaller "
+                "C, or a larger tol or nu, or set max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
     def _tolerance(self, unit: float, y: np.ndarray) -> float:
         """Return the solver's tolerance for a matrix divided by ``unit``.
@@ -274,12 +281,7 @@ class SupportVectorRegressor(RegressorTargets, SupportVectorMachine):
         return max(known, 1e-14 * float(np.abs(y).max(initial=0.0)))
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Return the predicted number of each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the predicted number of each row, (n_samples,)."""
         return self._sum_over_support(X)
 
 
@@ -326,12 +328,7 @@ class SupportVectorClassifier(ClassifierTargets, SupportVectorMachine):
         return one_against_rest
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Return the predicted class of each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the predicted class of each row, (n_samples,)."""
         self._check_fitted("classes_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError(

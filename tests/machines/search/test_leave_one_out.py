@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from absentia import SVR, ConjugateGradientRidge, GaussianDensity, GenRBF, KernelRidge, NuSVR
+from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search import widths
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import GAMMA_BOUNDS, least_error, leave_one_out_error
@@ -123,7 +124,8 @@ def test_many_rows_are_sampled_always_the_same(monkeypatch):
 def test_a_width_of_noise_stays_within_bounds():
     P = beliefs(60)
     codes = codes_of_numbers(np.random.default_rng(3).normal(size=60))
-    assert 0.3 / 512.1 <= chosen_gamma(P, codes) <= 0.3 * 512.1
+    scale = resolve_gamma("scale", P.prior, "euclidean")
+    assert scale / 512.1 <= chosen_gamma(P, codes) <= scale * 512.1
 
 
 def test_a_better_gamma_is_found_than_the_scale_of_the_data():

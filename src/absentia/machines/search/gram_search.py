@@ -49,13 +49,7 @@ from absentia.machines.validation import (
 )
 from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
 from absentia.progress import progress_bar, report
-from absentia.tables import (
-    FloatArray,
-    IntArray,
-    TableLike,
-    open_memory,
-    set_fitted,
-)
+from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
 
 #: More steps of four than this leave the range of numbers.
 _STEPS = count_from(1, 400)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve, solve_triangular
@@ -128,47 +128,53 @@ def logistic_left_out(
     for s, rows in enumerate(sets):
         own[s, rows] = 0.0
     counting = (own > 0)[:, None]
-    found: dict[float, LeftOut] = {}
+    shape = len(sets), n_functions
+    models = {
+        C: LeftOut(np.zeros((*shape, len(K))), np.full(shape, -np.inf)) for C in sorted(set(Cs))
+    }
+    options: dict[str, Any] = {"fit_intercept": fit_intercept, "max_iter": max_iter}
+    singles = {C: C * float(weights @ K.diagonal()) < 4 * _SINGLE for C in models}
+    starts: dict[float, list[LogisticSolution]] = {}
     full: LogisticSolution | None = None
-    for C in sorted(set(Cs)):
-        single = C * float(weights @ K.diagonal()) < 4 * _SINGLE
-        full = fit_gram(
-            K, codes, n_classes, C * weights,
-            fit_intercept=fit_intercept, max_iter=max_iter, tol=_ROUGH, start=full, single=single,
-        )  # fmt: skip
-        starts = [full] * len(sets)
+    for C, single in singles.items():
+        posed = K, codes, n_classes, C * weights
+        full = fit_gram(*posed, tol=_ROUGH, start=full, single=single, **options)
+        starts[C] = [full] * len(sets)
         if n_classes == 2:
-            starts = _first_order(K, C * weights, sets, full, fit_intercept)
-        left = LeftOut(
-            np.zeros((len(sets), n_functions, len(K))), np.full((len(sets), n_functions), -np.inf)
-        )
-        for s, start in enumerate(starts):
-            rows = np.flatnonzero(own[s])
-            present, codes_here = np.unique(codes[rows], return_inverse=True)
-            functions = np.arange(n_functions)
-            if len(present) == 1:  # its probability is one
+            starts[C] = _first_order(K, C * weights, sets, full, fit_intercept)
+    for s in range(len(sets)):
+        rows = np.flatnonzero(own[s])
+        present, codes_here = np.unique(codes[rows], return_inverse=True)
+        functions, base = np.arange(n_functions), []
+        if len(present) == 1:  # its probability is one
+            for left in models.values():
                 left.intercepts[s] = np.inf if n_classes == 2 and present[0] else -np.inf
                 left.intercepts[s, present if n_classes > 2 else []] = 0.0
-                continue
-            whole = len(present) == n_classes
-            if not whole:
-                functions = present
-            if len(present) == 2 < n_classes:  # one function, the log-odds of the second of them
-                left.intercepts[s, present[0]], functions = 0.0, present[1:]
+            continue
+        whole = len(present) == n_classes
+        if not whole:
+            functions = present
+        if len(present) == 2 < n_classes:  # one function, the log-odds of the second of them
+            base, functions = present[:1], present[1:]
+        K_here = K[np.ix_(rows, rows)]
+        for C, left in models.items():
+            start = starts[C][s]
             model = fit_gram(
-                K[np.ix_(rows, rows)], codes_here, len(present), C * own[s, rows],
-                fit_intercept=fit_intercept, max_iter=max_iter, tol=tol, single=single,
+                K_here, codes_here, len(present), C * own[s, rows], tol=tol, single=singles[C],
                 start=replace(start, coefficients=start.coefficients[:, rows]) if whole else None,
+                **options,
             )  # fmt: skip
             left.coefficients[s][np.ix_(functions, rows)] = model.coefficients
             left.intercepts[s, functions] = model.intercept
-        if centred.taken_off is not None:
-            # They sum to nearly zero: what is left would be multiplied by the kernel of new rows.
-            excess = left.coefficients.sum(axis=2, keepdims=True)
-            left.coefficients[:] -= counting * excess / counting.sum(axis=2, keepdims=True)
-            left.intercepts[:] -= left.coefficients @ centred.taken_off
-        found[C] = left
-    return [found[C] for C in Cs]
+            left.intercepts[s, base] = 0.0
+    for left in models.values():
+        if centred.taken_off is None:
+            break
+        # They sum to nearly zero: what is left would be multiplied by the kernel of new rows.
+        excess = left.coefficients.sum(axis=2, keepdims=True)
+        left.coefficients[:] -= counting * excess / counting.sum(axis=2, keepdims=True)
+        left.intercepts[:] -= left.coefficients @ centred.taken_off
+    return [models[C] for C in Cs]
 
 
 def _first_order(

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 400
 
 # Range of the ridge in multiples of the mean diagonal of the matrix, and steps in it at the start.
-_RIDGES = np.geomspace(1e-6, 1e2, 5)
+_RIDGES = np.geomspace(1e-6, 1e2, 17)
 #: Ranges of one width, and of those of columns, in multiples of ``gamma="scale"``.
 GAMMA_BOUNDS, _BOUNDS_BY_COLUMN = (1 / 512, 512.0), (1e-4, 1e4)
-# One width is first tried at so many times "scale".
+# One width is first tried at so many times "scale", with every other ridge.
 _FIRST_STEPS = (1 / 16, 1.0, 16.0)
 
 #: Deviations of the prior that cross-validation chooses from; zero is one width for all columns.
@@ -63,25 +63,19 @@ def kernel_by_leave_one_out(
         known, targets, weights = beliefs[counting], targets[counting], weights[counting]
     given = machine._target_codes(targets), weights, machine._own_ridges(targets), machine.n_jobs
     kernel, prior = machine._make_kernel("scale", density).resolve(beliefs.prior), beliefs.prior
-    family = KernelFamily.of(
-        kernel, prior, free_gamma=True, free_mask_weight=False, gamma_bounds=GAMMA_BOUNDS
-    )
-    kernel = least_error(family, known, *given)
-    if machine.gamma == "loo":
-        return kernel
-    deviation: Any = getattr(machine, "width_prior", DEFAULT)
+    deviation: Any = 0.0 if machine.gamma == "loo" else getattr(machine, "width_prior", DEFAULT)
     if isinstance(deviation, str):
         deviation = choose_width_prior(machine, data.rows, data.y, data.weights)
-    if not deviation > 0:
-        return kernel
     family = KernelFamily.of(
         kernel,
         prior,
         free_gamma=True,
-        free_mask_weight=is_free(machine.mask_weight),
-        gamma_bounds=_BOUNDS_BY_COLUMN,
+        free_mask_weight=is_free(machine.mask_weight) and deviation > 0,
+        gamma_bounds=_BOUNDS_BY_COLUMN if deviation > 0 else GAMMA_BOUNDS,
     )
-    return least_error(family.by_column(prior, float(deviation)), known, *given)
+    if deviation > 0:
+        family = family.by_column(prior, float(deviation))
+    return least_error(family, known, *given)
 
 
 def leave_one_out_error(
@@ -169,7 +163,7 @@ def least_error(
         """Return errors with some ridges at logarithms of parameters."""
         K = family.at(point)(beliefs, n_jobs=n_jobs)
         size = float(np.diagonal(K).mean())
-        some = np.unique(np.clip(size * _RIDGES, max(least, size * _RIDGES[0] ** 2), most))
+        some = np.unique(np.clip(size * grid, max(least, size * _RIDGES[0] ** 2), most))
         errors = (leave_one_out_error(K, codes, ridge, weights) for ridge in some)
         return [(e, np.append(point, np.log(r))) for e, r in zip(errors, some, strict=True)]
 
@@ -185,15 +179,16 @@ def least_error(
         gradient = np.append(by_widths + by_prior, factor * by_ridge)
         return value - 0.5 * n * float(np.log(error)), gradient
 
-    steps = np.log(_FIRST_STEPS) if len(family.names) == 1 else [0.0]
-    found = [one for step in steps for one in tried(family.start + step)]
-    error, start = min(found, key=lambda one: one[0])
+    one = len(family.names) == 1
+    steps, grid = (np.log(_FIRST_STEPS), _RIDGES[::2]) if one else ([0.0], _RIDGES)
+    found = [each for step in steps for each in tried(family.start + step)]
+    error, start = min(found, key=lambda each: each[0])
     if not (family.names and 0 < error < np.inf):
         return family.kernel  # targets that are all the same, or a matrix that is not definite
-    ends = np.array([one[-1][-1] for one in found])
+    ends = np.array([theta[-1] for _, theta in found])
     bounds = np.vstack([family.bounds, [ends.min(), ends.max()]])
-    ftol = 1e-4 if len(family.names) == 1 else 1e-9
-    return family.at(maximise(objective, start, bounds, 0, None, ftol)[:-1])
+    best = maximise(objective, start, bounds, 0, None, 1e-4 if one else 1e-9)
+    return family.at(best[:-1])
 
 
 def choose_width_prior(
