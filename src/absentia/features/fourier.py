@@ -17,12 +17,7 @@ from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.densities.fit_density import DensityLike, prior_of, words_for
-from absentia.engine.sincos import (
-    LARGEST_PHASE,
-    add_sincos,
-    damp_patterns,
-    scale_to_unit_length,
-)
+from absentia.engine.sincos import LARGEST_PHASE, add_sincos, damp_patterns, scale_to_unit_length
 from absentia.engine.threads import (
     bounded_slices,
     n_threads,

@@ -193,12 +193,7 @@ class KernelKMeans(_Clustering):
     max_iter: int = 300
 
     def predict(self, X: TableLike) -> IntArray:
-        """Return the nearest cluster of each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the nearest cluster of each row, (n_samples,)."""
         nearest: IntArray = self._relative_distances(X).argmin(axis=1)
         return nearest
 
@@ -295,12 +290,7 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each class: the average of the training rows, by similarity.
 
-        A row to which no training row has any similarity gets the average of all.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        A row to which no training row has any similarity gets the average of all."""
         scores = self._map_gram(X, lambda K: K @ self.label_distributions_)
         return _normalised(scores, self.label_distributions_.mean(axis=0))
 

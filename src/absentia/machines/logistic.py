@@ -45,21 +45,11 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
     n_iter_: np.ndarray
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probabilities of the classes, (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
         return probabilities_of(self.decision_function(X).reshape(-1, len(self.dual_coef_)))
 
     def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows."""
         return log_probabilities_of(self.decision_function(X).reshape(-1, len(self.dual_coef_)))
 
     def _solve(

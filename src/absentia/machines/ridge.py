@@ -62,12 +62,7 @@ class RidgeMachine(RegressorTargets, KernelMachine):
     dual_coef_: FloatVector | FloatMatrix
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Return the predictions, of shape (n_samples,) or (n_samples, n_targets).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the predictions, of shape (n_samples,) or (n_samples, n_targets)."""
         return self._map_gram(X, lambda K: K @ self.dual_coef_)
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:

@@ -27,24 +27,14 @@ class ClassifierTargets(ClassifierMixin):
     """
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
-        """
+        """Return the most probable class of each row, (n_samples,)."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     # A wrapper has probabilities only if the estimator in it has them.
     @available_if(lambda self: hasattr(self, "predict_proba"))
     def predict_log_proba(self, X: TableLike) -> FloatArray:
-        """Return the logarithms of the probabilities, (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or what else ``predict_proba`` takes
-        """
+        """Return the logarithms of the probabilities, (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -73,22 +63,12 @@ class ScoringClassifier(ClassifierTargets):
     intercept_: FloatVector
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return ``f`` of each row: (n_samples,) for two classes, else (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return ``f`` of each row: (n_samples,) for two classes, else (n_samples, n_classes)."""
         scores = self._map_gram(X, lambda K: K @ self.dual_coef_.T + self.intercept_)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Return the class of the highest score of each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the class of the highest score of each row, (n_samples,)."""
         scores = self.decision_function(X)  # first: it raises if the machine is not fitted
         return decided_classes(self.classes_, scores)
 

@@ -82,12 +82,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
         return self._keep(data.rows, self._prepare(data), {})
 
     def transform(self, X: TableLike) -> FloatArray:
-        """Return the kernel of new with training rows, (n_samples, n_training_rows).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the kernel of new with training rows, (n_samples, n_training_rows)."""
         return self._gram_rows(X)
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
@@ -207,12 +202,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return self._fit(X)
 
     def transform(self, X: TableLike) -> FloatArray:
-        """Return the components of new rows, (n_samples, n_components).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the components of new rows, (n_samples, n_components)."""
         self._check_fitted()
         roots = np.sqrt(self.eigenvalues_)
         inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)

@@ -19,15 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from absentia.parameters import require, shown
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    MemoryRows,
-    Table,
-    TableLike,
-    is_absent,
-)
+from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, Table, TableLike, is_absent
 from absentia.tables.phrases import frames_of_absentia
 from absentia.tables.reading import reads_as_number
 from absentia.tables.rows import check_largest_weight, huge_weights_refused

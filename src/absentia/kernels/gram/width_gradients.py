@@ -16,12 +16,7 @@ from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.gram.explicit import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
 from absentia.engine.principal import conditional_covariances
-from absentia.engine.threads import (
-    bounded_slices,
-    n_threads,
-    run_single_threaded_blas,
-    run_tiles,
-)
+from absentia.engine.threads import bounded_slices, n_threads, run_single_threaded_blas, run_tiles
 from absentia.kernels.gram.dispatch import uses_lanes, uses_precisions
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.frequent_patterns import LogFactor, is_small_gram

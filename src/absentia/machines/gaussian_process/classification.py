@@ -200,12 +200,7 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         return _Problems(beliefs, positive, int(self.max_iter_predict), self.n_jobs)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probabilities of the classes, (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        """
+        """Return the probabilities of the classes, (n_samples, n_classes)."""
         return self._probabilities(*self._latents(X))
 
     def _probabilities(self, means: FloatArray, variances: FloatArray) -> FloatArray:

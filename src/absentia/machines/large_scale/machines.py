@@ -72,24 +72,14 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
         return self._learn(X, y, sample_weight, classes, partial=True)
 
     def decision_function(self, X: TableLike) -> Any:
-        """Return scores: (n_samples,) for two classes, else (n_samples, n_classes), or lazy.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return scores: (n_samples,) for two classes, else (n_samples, n_classes), or lazy."""
         check_is_fitted(self)
         if len(self.classes_) == 2:
             return self._map_scores(X, first_column, None)
         return self._map_scores(X, all_columns, len(self.classes_))
 
     def predict(self, X: TableLike) -> Any:
-        """Return the predicted class of each row, (n_samples,), or a lazy array.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return the predicted class of each row, (n_samples,), or a lazy array."""
         check_is_fitted(self)
         return self._map_scores(X, partial(decided_classes, self.classes_), None)
 
@@ -206,22 +196,12 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     """
 
     def predict_proba(self, X: TableLike) -> Any:
-        """Return the probability of each class, (n_samples, n_classes), or a lazy table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return the probability of each class, (n_samples, n_classes), or a lazy table."""
         check_is_fitted(self)
         return self._map_scores(X, probabilities_of, len(self.classes_))
 
     def predict_log_proba(self, X: TableLike) -> Any:
-        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows."""
         check_is_fitted(self)
         return self._map_scores(X, log_probabilities_of, len(self.classes_))
 
@@ -293,12 +273,7 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
         return self._learn(X, y, sample_weight, partial=True)
 
     def predict(self, X: TableLike) -> Any:
-        """Return predictions, (n_samples,) or (n_samples, n_outputs), or a lazy table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return predictions, (n_samples,) or (n_samples, n_outputs), or a lazy table."""
         check_is_fitted(self)
         if self._flat:
             return self._map_scores(X, first_column, None)
