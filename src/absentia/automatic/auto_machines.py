@@ -202,11 +202,8 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     out_of_fold_ : ndarray of shape (n_samples,)
         Out-of-fold predictions of the training rows, with hyperparameters, weights and a mean of
         the target from other folds, see the Notes of :class:`AutoClassifier`.
-    committee_ : Committee
-    density_ : density
-    encoder_ : TableEncoder or None
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
+    committee_, density_, encoder_, n_features_in_, feature_names_in_
+        As in :class:`AutoClassifier`.
 
     Examples
     --------

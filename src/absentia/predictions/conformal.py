@@ -245,14 +245,7 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
         One minus the probability of the class (least ambiguous sets, the smallest on average), or
         the probability of all classes that are at least as likely (adaptive sets, larger for rows
         that are hard).
-    coverage : float, default=0.9
-    calibration_size : float, default=0.3
-    cv : int, optional
-    subsample : int, default=100
-    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
-    mechanism : callable, optional
-    n_draws : int, default=8
-    random_state : int, RandomState instance or None, default=None
+    coverage, calibration_size, cv, subsample, density, mechanism, n_draws, random_state
         As in :class:`ConformalRegressor`.
 
     Attributes

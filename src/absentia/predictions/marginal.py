@@ -149,22 +149,15 @@ class MarginalRegressor(RegressorTargets, MarginalModel):
     estimator : regressor
         ``FrozenEstimator(model)`` for one that is fitted already: then ``fit(X)`` fits the
         density alone.
-    density : {"auto", "gaussian", "low-rank", "mixture", "mixed"} or density, default="auto"
-    n_draws : int, default=64
-    known : {"average", "model"}, default="average"
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int, default=None
-        All as in :class:`MarginalClassifier`.
+    density, n_draws, known, random_state, n_jobs
+        As in :class:`MarginalClassifier`.
 
     Attributes
     ----------
     estimator_ : regressor
         The model in use.
-    density_ : density
-    patterns_ : ndarray of bool, shape (n_patterns, n_features)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, if the table had names
-    columns_ : ColumnPlan, if the table was a frame with columns of words
+    density_, patterns_, n_features_in_, feature_names_in_, columns_
+        As in :class:`MarginalClassifier`.
 
     Examples
     --------

@@ -61,7 +61,6 @@ def explain(
     y: ArrayLike | None = None,
     output: str = "auto",
     method: str = "auto",
-    by: str = "columns",
     groups: Mapping[str, Sequence[Any]] | None = None,
     density: DensityEstimator | None = None,
     n_draws: int = 64,
@@ -102,8 +101,6 @@ def explain(
     method : {"auto", "exact", "permutations"}, default="auto"
         Enumerate all coalitions of a row, or sample orders of its columns. By default rows of up to
         ``log2(max_coalitions)`` observed columns are enumerated.
-    by : {"columns", "groups"}, default="columns"
-        Whether each column has a value of its own; ``"groups"`` where groups are given.
     groups : dict of str to list, optional
         Names or numbers of columns that have one value together, by the name of the group. Other
         columns keep their own.
@@ -130,9 +127,6 @@ def explain(
     """
     _OUTPUTS.check("output", output)
     _METHODS.check("method", method)
-    words("columns", "groups").check("by", by)
-    if by == "groups" and not groups:
-        raise ValueError("by='groups' needs groups: a dict of names to lists of columns.")
     DRAWS.check("n_draws", n_draws)
     COUNT.check("max_coalitions", max_coalitions)
     POSITIVE.check("tolerance", tolerance)
