@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
@@ -65,6 +66,25 @@ def test_a_linear_model_moves_by_its_closed_form(linear):
     assert list(frame.columns) == ["row", "column", "delta", "prediction"]
     assert len(frame) == 4 * 3
     assert "3 rows" in repr(found)
+
+
+def test_a_shift_is_the_delta_adjustment_of_mice():
+    """Means of a linear model, after delta was added to what R's mice imputed for a column.
+
+    mice 3.15, ``method="norm"``, ``post`` with delta, 3000 imputations: 0.0842 at zero, with a
+    standard error of 0.0024, and two for each unit of delta.
+    """
+    i = np.arange(1, 101)
+    first = norm.ppf((i - 0.5) / 100)
+    second = 0.8 * first + 0.6 * np.sin(7 * i)
+    X = np.column_stack([first, second, 0.5 * second - 0.3 * np.cos(3 * i)])
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, -1.0])
+    X[i % 3 == 0, 1] = np.nan
+    rows, density = X[i % 3 == 0], GaussianDensity(shrinkage=0.0).fit(X)
+    unit = density.condition(rows).spread()[0, 1]
+    found = sensitivity(model, rows, deltas=np.array([-1.0, 0.0, 1.0]) / unit, density=density)
+    means = found.predictions[0, :, :, 0].mean(axis=1)
+    np.testing.assert_allclose(means, [-1.9158, 0.0842, 2.0842], atol=3 * 0.0024)
 
 
 def test_tipping_points_of_a_linear_model(linear):
