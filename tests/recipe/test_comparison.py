@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 import absentia
 from absentia.cli.app import train_command
 from absentia.recipe.comparison import QUICK_METHODS, Comparison, compare, standard_error
+from absentia.recipe.training import BASELINES, Baseline
 
 RNG = np.random.default_rng(0)
 FOLDS = RNG.normal(0.8, 0.02, size=5)
@@ -206,3 +209,19 @@ def test_methods_are_checked_before_anything_takes_time():
     X, y = np.zeros((20, 2)), np.arange(20) % 2
     with pytest.raises(ValueError, match="There is no method 'magic'; the methods are automatic"):
         compare(X, y, methods=["magic"])
+
+
+def test_boosted_trees_are_compared_on_one_thread(monkeypatch):
+    """Two OpenMP threads on cores that others use can take a hundred times as long."""
+    seen = []
+
+    class Counting(HistGradientBoostingClassifier):
+        def fit(self, X, y):
+            seen.append(_openmp_effective_n_threads())
+            return super().fit(X, y)
+
+    make = lambda task, seed, n_columns: Counting(max_iter=1)  # noqa: E731
+    monkeypatch.setitem(BASELINES, "hist-gradient-boosting", Baseline("", make))
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    compare(X, X[:, 0] > 0, methods=["hist-gradient-boosting"])
+    assert set(seen) == {1}

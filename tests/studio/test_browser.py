@@ -138,7 +138,8 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     field(browser, "a").find_element("css selector", "input").send_keys("2")
     waited(lambda: "3 unknown fields" in find(browser, "#doubt").text)
     # The columns that made the answer, and a belief about what is unknown, with what-if answers.
-    waited(lambda: "a" in find(browser, "#parts svg").text)
+    parts = "#parts svg"
+    waited(lambda: any("a" in made.text for made in browser.find_elements("css selector", parts)))
     word, noise = (field(browser, name) for name in ("word", "noise"))
     assert len(word.find_elements("css selector", ".belief rect")) == 3
     assert not field(browser, "a").find_elements("css selector", ".belief svg")
