@@ -50,6 +50,7 @@ from absentia.predictions.weighting import (
     fit_mechanism,
 )
 from absentia.predictions.wrapped_model import (
+    RoutesWeights,
     fit_weighted,
     predict_parameters,
     require_one_target,
@@ -64,7 +65,7 @@ _SPLITS = Rule(("a list of pairs of row indices",), lambda value: isinstance(val
 
 
 @declared
-class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
+class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
     """Base class of the conformal predictors: training rows, calibration rows, and checks."""
 
     estimator: BaseEstimator | Sequence[BaseEstimator] = field(kw_only=False)
@@ -143,6 +144,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
     ) -> Learned:
         """Return the fitted attributes: models, calibration rows and their targets."""
         templates, learned, targets = self._templates(), table, self._numbers(y)
+        passed_on = self._passed_on(weights)
         if all(isinstance(template, FrozenEstimator) for template in templates):
             if self.cv is not None or self.method == "cross":
                 raise ValueError(
@@ -154,7 +156,7 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
             model, models, which = templates, [templates], np.zeros(len(y), dtype=np.intp)
         elif self.cv is None and self.method != "cross":
             train, calibrate = self._held_out(y, groups)
-            model = _fitted(templates, table, y, train, weights)
+            model = _fitted(templates, table, y, train, passed_on)
             models, which = [model], np.zeros(len(calibrate), dtype=np.intp)
             learned, targets = HidingTable.of(table.take(train)), targets[train]
             table, y = HidingTable.of(table.take(calibrate)), y[calibrate]
@@ -168,10 +170,10 @@ class ConformalPredictor(MetaEstimatorMixin, BaseEstimator):
                 splits = folds.split(np.zeros((len(y), 1)), y, groups)
             models, which = [], np.full(len(y), -1)
             for fold, (train, test) in enumerate(splits):
-                models.append(_fitted(templates, table, y, train, weights))
+                models.append(_fitted(templates, table, y, train, passed_on))
                 which[test] = fold
             require((which >= 0).all(), "Each row must be tested in one of the splits of cv.")
-            model = _fitted(templates, table, y, np.arange(len(y)), weights)
+            model = _fitted(templates, table, y, np.arange(len(y)), passed_on)
         counts = np.ones(len(table)) if weights is None else weights
         density = mechanism = None
         if self.method == "weighted":

@@ -40,6 +40,7 @@ from absentia.parameters import (
 from absentia.predictions.wrapped_model import (
     TRAINING_DRAWS,
     PlannedFormat,
+    RoutesWeights,
     RowFormat,
     WrappedModel,
     fit_weighted,
@@ -64,7 +65,7 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 
 @declared
-class MarginalModel(TakesMissing, ShowsColumns):
+class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     """Base class of the marginal models: fit a density, predict draws with a model, average."""
 
     estimator_: BaseEstimator = field(init=False)
@@ -155,6 +156,7 @@ class MarginalModel(TakesMissing, ShowsColumns):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = self.estimator
         if targets is not None:
+            weights = self._passed_on(weights)
             own, row = rows.array[:, columns], np.arange(len(rows))
             if self.known == "average":
                 n_draws = TRAINING_DRAWS if weight_parameter(model) else 1

@@ -10,9 +10,16 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.beliefs.draws import DrawPoints
@@ -197,21 +204,45 @@ def require_one_target(machine: BaseEstimator, y: object, then: str = "") -> Non
         )
 
 
+class RoutesWeights:
+    """Metadata routing of a wrapper, which uses weights itself and passes them where requested."""
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what ``fit`` uses itself and what it passes to the wrapped estimator."""
+        given = self.estimator  # type: ignore[attr-defined]
+        router = MetadataRouter(owner=self).add_self_request(self)
+        for number, model in enumerate(given if isinstance(given, list | tuple) else [given]):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(**{f"estimator{number or ''}": model}, method_mapping=mapping)
+        return router
+
+    def _passed_on(self, weights: FloatArray | None) -> FloatArray | None:
+        """Return the weights that the wrapped estimator is trained with."""
+        if weights is None or not get_config()["enable_metadata_routing"]:
+            return weights
+        routed = process_routing(self, "fit", sample_weight=weights)
+        return routed.estimator.fit.get("sample_weight")
+
+
 def fit_weighted(
     model: BaseEstimator, rows: object, y: np.ndarray, weights: FloatArray | None
 ) -> BaseEstimator:
-    """Fit a model with weights; a pipeline passes them to its last step."""
-    if weights is None:
-        with explained_words():
-            return model.fit(rows, y)
-    name = weight_parameter(model)
-    if name is None:
+    """Fit a model with weights; a pipeline passes them to its last step or as it routes them."""
+    name = None if weights is None else weight_parameter(model)
+    if weights is not None and name is None:
         raise ValueError(
             f"sample_weight was given, but {type(model).__name__}.fit takes none. Leave it out, or "
             "choose an estimator with weights."
         )
-    with explained_words():
-        return model.fit(rows, y, **{name: weights})
+    given = {} if name is None else {name: weights}
+    # Weights that were not requested are those of draws: the model learns no rows without them.
+    with explained_words(), config_context(enable_metadata_routing=_requests_weights(model)):
+        return model.fit(rows, y, **given)
+
+
+def _requests_weights(model: BaseEstimator) -> bool:
+    routes = get_config()["enable_metadata_routing"]
+    return routes and bool(get_routing_for_object(model).consumes("fit", ["sample_weight"]))
 
 
 @contextmanager
@@ -232,6 +263,8 @@ def explained_words() -> Iterator[None]:
 
 def weight_parameter(model: BaseEstimator) -> str | None:
     """Return the name of the weights in ``fit`` of a model, None where it has none."""
+    if _requests_weights(model):
+        return "sample_weight"
     if isinstance(model, Pipeline):
         inner = weight_parameter(model[-1])
         return None if inner is None else f"{model.steps[-1][0]}__{inner}"
