@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast fuzz bench docs format recompile clean
+.PHONY: demo test test-fast fuzz bench docs dist format recompile clean
 
 demo: $(VENV)/.ready-demo
 	$(RUN)/python -m lab.demo
@@ -13,6 +13,7 @@ demo: $(VENV)/.ready-demo
 test: $(VENV)/.ready-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+	$(RUN)/codespell
 	$(RUN)/mypy
 	$(RUN)/pytest
 
@@ -41,6 +42,10 @@ bench: $(VENV)/.ready-dev
 docs: $(VENV)/.ready-docs
 	$(RUN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# The wheel and the sdist in dist/, each tried with the README's examples.
+dist: $(VENV)/.ready-dev
+	RUN=$(RUN) .ci/dist
+
 format: $(VENV)/.ready-dev
 	$(RUN)/ruff check --fix .
 	$(RUN)/ruff format .
@@ -50,7 +55,7 @@ recompile:
 	find src -name '*.nb[ci]' -delete
 
 clean:
-	rm -rf $(VENV) docs/_build docs/api docs/gallery docs/lessons demo-output
+	rm -rf $(VENV) dist docs/_build docs/api docs/gallery docs/lessons demo-output
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from absentia.kernels import *
     from absentia.machines import *
     from absentia.missingness import *
+    from absentia.optional_imports import *
     from absentia.persistence import *
     from absentia.predictions import *
     from absentia.recipe.comparison import *
@@ -111,6 +112,7 @@ __all__ = [
     "repair_psd",
     "save",
     "sensitivity",
+    "show_versions",
     "suspicious_cells",
     "tipping_point",
 ]
@@ -135,6 +137,7 @@ _HOMES = (
     "reports.missingness_report",
     "recipe.comparison",
     "persistence",
+    "optional_imports",
 )
 
 

@@ -1,9 +1,40 @@
-"""Optional packages: imported on use, with an error that names the extra."""
+"""Optional packages: imported on use, with an error that names the extra, and their versions."""
 
 from __future__ import annotations
 
+import platform
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+__all__ = ["show_versions"]
+
+_PACKAGES = (
+    *("absentia", "numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl"),
+    *("pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "starlette"),
+    *("lightgbm", "xgboost", "catboost"),
+)
+
+
+def show_versions() -> None:
+    """Print the versions of Python, absentia and the packages that it uses, for a report of a bug.
+
+    Examples
+    --------
+    >>> import absentia
+    >>> absentia.show_versions()  # doctest: +ELLIPSIS
+    python        3...
+    platform      ...
+    absentia      ...
+    """
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    for name, value in found.items():
+        print(f"{name:13} {value}")
 
 
 def optional_import(module: str, extra: str, what_for: str, otherwise: str = "") -> Any:
