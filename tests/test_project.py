@@ -288,3 +288,17 @@ def test_the_examples_of_the_documentation_run(page):
     report: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)
     assert outcome.failed == 0, "".join(report)
+
+
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    citation = (PROJECT / "CITATION.cff").read_text()
+    assert f"\nversion: {version}\n" in citation
+    released = re.search(r"^date-released: (\S+)$", citation, re.MULTILINE)[1]
+    assert f"\n## {version} ({released})\n" in (PROJECT / "CHANGELOG.md").read_text()
+
+
+def test_the_versions_for_a_report_are_printed(capsys):
+    absentia.show_versions()
+    found = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert found["absentia"] and found["numpy"]
