@@ -301,4 +301,5 @@ def test_the_version_is_the_same_everywhere():
 def test_the_versions_for_a_report_are_printed(capsys):
     absentia.show_versions()
     found = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert found["absentia"] and found["numpy"]
+    assert found["absentia"]
+    assert found["numpy"]

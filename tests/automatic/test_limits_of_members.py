@@ -26,13 +26,15 @@ X = np.where((BELOW | LOST)[:, None] & (np.arange(3) == 0), np.nan, VALUES)
 UPPER = np.where(BELOW[:, None] & (np.arange(3) == 0), 0.0, np.inf)
 TABLE = bounded(X, upper=UPPER)
 Y = VALUES[:, 0] > 0
+#: Half of the fits of the defaults.
+QUICK = {"n_repeats": 1, "hidden": (0.5,), "random_state": 0}
 
 
 @pytest.mark.parametrize("member", ["beliefs", "linear", "forest", "indicators"])
 def test_members_learn_from_limits(member):
     """What is below the limit is of one class, what is only missing of either."""
-    with_limits = AutoClassifier(members=[member], random_state=0).fit(TABLE, Y)
-    without = AutoClassifier(members=[member], random_state=0).fit(X, Y)
+    with_limits = AutoClassifier(members=[member], **QUICK).fit(TABLE, Y)
+    without = AutoClassifier(members=[member], **QUICK).fit(X, Y)
     assert with_limits.log_loss_ < 0.8 * without.log_loss_
     found = with_limits.predict_proba(TABLE)
     assert (found[BELOW, 1] < 0.5).mean() > 0.95
@@ -45,10 +47,8 @@ def test_frames_with_limits_as_text(tmp_path):
     frame["a"] = np.where(BELOW, "<0", np.where(LOST, "", VALUES[:, 0].round(6).astype(str)))
     frame["b"] = frame["b"].astype(float)
     frame["c"] = frame["c"].astype(float)
-    machine = AutoClassifier(members=["forest", "beliefs"], random_state=0).fit(frame, Y)
-    plain = AutoClassifier(members=["forest", "beliefs"], random_state=0).fit(
-        frame.replace("<0", ""), Y
-    )
+    machine = AutoClassifier(members=["forest", "beliefs"], **QUICK).fit(frame, Y)
+    plain = AutoClassifier(members=["forest", "beliefs"], **QUICK).fit(frame.replace("<0", ""), Y)
     assert machine.log_loss_ < 0.8 * plain.log_loss_
     save(machine, tmp_path / "model")
     again = load(tmp_path / "model").predict_proba(frame)
