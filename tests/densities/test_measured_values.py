@@ -8,10 +8,12 @@ import pytest
 from absentia import (
     SVC,
     GaussianDensity,
+    LogisticRegression,
     LowRankDensity,
     MixedDensity,
     MixtureDensity,
     bounded,
+    measure_next,
 )
 from tests.oracles.densities import mixture_given
 
@@ -98,3 +100,12 @@ def test_arrays_pandas_and_polars_agree_on_errors():
 def test_errors_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="errors must be finite and not negative"):
         bounded(X, errors=-1.0)
+
+
+def test_what_to_measure_next_beside_measured_values():
+    values, other = RNG.normal(7, 1, 60).round(2), RNG.normal(size=60)
+    frame = pd.DataFrame({"a": [f"{v} ± 0.4" for v in values], "b": other, "c": values + other})
+    frame.loc[::3, "b"] = np.nan
+    machine = LogisticRegression().fit(frame, values + other > 7)
+    found = measure_next(machine, frame[:4])
+    assert np.isfinite(found.gain[0, 1])

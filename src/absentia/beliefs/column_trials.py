@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -175,7 +176,9 @@ def column_trials(
     if lower is not None and upper is not None:
         known = ~np.isnan(values)
         lower, upper = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
-    tried = replace(table, array=values, lower=lower, upper=upper, _whole=None, _known={})
+    errors = None if table.errors is None else np.where(table.mask, 0.0, table.errors)[origin]
+    ends: Any = {"lower": lower, "upper": upper, "errors": errors}
+    tried = replace(table, array=values, **ends, _whole=None, _known={})
     return ColumnTrials(row, column, counts, weights, tried)
 
 

@@ -338,10 +338,14 @@ optional
         values /= self.scales
         labels = self.labels
         place = {label: j for j, label in enumerate(labels)}
-        limits, errors = {}, {}
+        limits: dict[int, tuple[FloatArray, FloatArray]] = {}
+        errors: FloatArray | None = None
         for name, reading in readings.items():
             if name in place and name in columns:
-                errors[place[name]] = reading.errors(columns[name])
+                found = reading.errors(columns[name])
+                if found is not None:
+                    errors = np.zeros(own.shape) if errors is None else errors
+                    errors[:, place[name]] = found / self.scales[place[name]]
             ends = reading.limits(columns[name]) if name in place and name in columns else None
             if ends is not None:
                 limits[place[name]] = ends
@@ -351,17 +355,13 @@ optional
             for j, ends in limits.items():
                 low[:, j], high[:, j] = ((end - self.centres[j]) / self.scales[j] for end in ends)
             values, low, high = with_limits(values, low, high, labels)
-        known = {j: found for j, found in errors.items() if found is not None}
-        deviations = np.zeros(own.shape) if known else None
-        for j, found in known.items():
-            deviations[:, j] = found / self.scales[j]
         return Table(
             values,
             names=tuple(labels),
             category_columns=self.category_columns,
             lower=low,
             upper=high,
-            errors=deviations,
+            errors=errors,
             plan=self,
         )
 

@@ -117,12 +117,14 @@ class Table(MemoryRows):
         return self.mask if self.lower is None else self.mask & ~self.limited
 
     def hiding(self, cells: BoolArray) -> Table:
-        """Return the table with some values missing besides, and without their limits."""
-        lower, upper = self.lower, self.upper
+        """Return the table with some values missing besides, and without limits and errors."""
+        lower, upper, errors = self.lower, self.upper, self.errors
+        errors = None if errors is None else np.where(cells, 0.0, errors)
         if lower is not None and upper is not None:
             lower, upper = np.where(cells, -np.inf, lower), np.where(cells, np.inf, upper)
         array = np.where(cells, np.nan, self.array)
-        return replace(self, array=array, lower=lower, upper=upper, _whole=None, _known={})
+        ends: Any = {"lower": lower, "upper": upper, "errors": errors}
+        return replace(self, array=array, **ends, _whole=None, _known={})
 
     def of_columns(self, columns: IntArray | BoolArray) -> Table:
         """Return some of the columns, as numbers and limits alone."""

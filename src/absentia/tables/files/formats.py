@@ -221,7 +221,7 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
-        hidden = {"prefix": f".{path.name[:40]}.", "suffix": ".draft"}
+        hidden: dict[str, Any] = {"prefix": f".{path.name[:40]}.", "suffix": ".draft"}
         _remove_abandoned(path.parent.glob(f"{escape(hidden['prefix'])}*{hidden['suffix']}"))
         with tempfile.TemporaryDirectory(dir=path.parent, **hidden) as folder, _locked(folder):
             draft = Path(folder) / path.name
