@@ -132,7 +132,7 @@ def test_complete_training_rows_and_a_table_of_more_columns_than_rows():
 def test_lines_without_a_slope_have_one_width_per_level(machine):
     X, _ = linear_rows(50)
     lines = np.tile([1.0, 0.0, 0.0], (len(machine.errors_), 1))
-    levels = ErrorScale(np.zeros(0), lines, machine.errors_, np.zeros(1))
+    levels = ErrorScale(np.zeros(0), lines, machine.errors_, np.zeros((len(lines), 1)))
     levels.validate()
     committee = machine.committee_
     half = levels.half_widths(Table(X), 0.9, committee)
@@ -145,7 +145,7 @@ def test_lines_without_a_slope_have_one_width_per_level(machine):
 def test_more_hidden_cells_never_make_an_interval_narrower():
     """Levels whose errors fall by chance: the widths are made monotone."""
     lines = np.array([[4.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    scale = ErrorScale(np.zeros(2), lines, np.array([[0.0, 1.0]] * 2), np.zeros(1))
+    scale = ErrorScale(np.zeros(2), lines, np.array([[0.0, 1.0]] * 2), np.zeros((2, 1)))
     levels = SimpleNamespace(
         levels=np.array([0.0, 1.0]),
         norm=SimpleNamespace(excess=lambda mask: np.array([0.0, 0.5, 1.0])),
@@ -174,3 +174,16 @@ def test_one_gross_error_makes_no_slope():
     # Without the cut the line rises tenfold; the mean of the errors is kept.
     assert slope * variance.max() < 2 * intercept
     assert intercept + slope * variance.mean() == pytest.approx(squared.mean(), rel=0.3)
+
+
+def test_signed_errors_are_those_of_rows_that_miss_as_much():
+    """Half-way between two levels: the mean of their quantiles, in the size of the row."""
+    lines = np.array([[1.0, 0.0, 0.0], [9.0, 0.0, 0.0]])
+    signed = np.array([[-4.0, 4.0], [-1.0, 2.0]])
+    scale = ErrorScale(np.zeros(2), lines, np.array([[0.0, 1.0]] * 2), signed)
+    levels = SimpleNamespace(
+        levels=np.array([0.0, 1.0]),
+        norm=SimpleNamespace(excess=lambda mask: np.array([0.0, 0.5, 1.0])),
+    )
+    found = scale.signed_errors(Table(np.zeros((3, 2))), levels)
+    np.testing.assert_allclose(found, [[-4.0, 4.0], [-5.0, 6.0], [-3.0, 6.0]])

@@ -64,8 +64,8 @@ def test_a_saved_model_says_the_same(model, tmp_path):
 
 
 def test_smearing_is_an_average_over_errors():
-    errors = np.array([-1.0, 0.0, 2.0])
-    mean, variance = smeared(np.array([[0.5], [1.0]]), errors, np.array([0.1, 0.3]))
+    errors = np.array([[-0.1, 0.0, 0.2], [-0.3, 0.0, 0.6]])
+    mean, variance = smeared(np.array([[0.5], [1.0]]), errors)
     values = np.exp([[0.4, 0.5, 0.7], [0.7, 1.0, 1.6]])
     np.testing.assert_allclose(mean[:, 0], values.mean(axis=1))
     np.testing.assert_allclose(variance[:, 0], values.var(axis=1))

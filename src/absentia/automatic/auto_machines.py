@@ -283,8 +283,8 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         scale: ErrorScale = codes["error_scale_"]
         if not rows.unknown.any():  # errors of one size
             rows = as_rows(np.zeros((1, rows.shape[1])))
-        sizes = codes["target_scale_"] * scale.sizes(rows, codes["committee_"])
-        return smeared(numbers, scale.signed, sizes)
+        errors = codes["target_scale_"] * scale.signed_errors(rows, codes["committee_"])
+        return smeared(numbers, errors)
 
     def _noise(self) -> float | None:
         if self.log_target_:

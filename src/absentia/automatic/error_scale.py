@@ -11,12 +11,13 @@ is zero for complete rows. The expected squared error at each level of hidden ce
 
     e^2 ~ a + b v,
 
-and quantiles of ``|e| / sqrt(a + b v)`` make intervals; those of ``e / sqrt(a + b v)``, at level
-zero, make the mean of a target that is learned as a logarithm. The linear predictor only has to
-rank rows: ``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all rows of a
-level have the same interval. A quadratic one was tried and made no difference. A line ends at the
-largest ``v`` that it was fitted to: that of training rows with few missing values, extrapolated to
-rows with most of them hidden, would make their intervals several times too wide.
+and quantiles of ``|e| / sqrt(a + b v)`` make intervals; those of ``e / sqrt(a + b v)`` make the
+mean of a target that is learned as a logarithm (at each level, because the tails of errors are
+shorter where more is hidden, and exponentials of them are most of a mean). The linear predictor
+only has to rank rows: ``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all
+rows of a level have the same interval. A quadratic one was tried and made no difference. A line
+ends at the largest ``v`` that it was fitted to: that of training rows with few missing values,
+extrapolated to rows with most of them hidden, would make their intervals several times too wide.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
+from absentia.automatic.blending import weights_of_rows
 from absentia.automatic.committee import Committee, unknowns_of
 from absentia.automatic.member_tuning import as_rows
 from absentia.beliefs.draws import DrawPoints
@@ -51,7 +53,7 @@ class ErrorScale(Stored):
     ``slopes`` (n_columns,) are the predictor ``w`` on the columns of the density, ``lines``
     (n_levels, 3) ``a``, ``b`` and the largest ``v`` for a target with variance one, and
     ``quantiles`` (n_levels, n_quantiles) those of ``|e| / sqrt(a + b v)`` at equal steps from 0 to
-    1; ``signed`` has those of ``e / sqrt(a + b v)`` at level zero, at the middles of equal steps.
+    1; ``signed`` (n_levels, 50) has those of ``e / sqrt(a + b v)`` at the middles of equal steps.
     """
 
     slopes: FloatArray
@@ -64,7 +66,7 @@ class ErrorScale(Stored):
         self._require_array("slopes", np.float64, (None,))
         self._require_array("lines", np.float64, (None, 3))
         self._require_array("quantiles", np.float64, (len(self.lines), None))
-        self._require_array("signed", np.float64, (None,))
+        self._require_array("signed", np.float64, (len(self.lines), None))
         for name in ("slopes", "lines", "quantiles", "signed"):
             self._require_finite(name)
         if (self.lines < 0).any() or (self.quantiles < 0).any():
@@ -93,7 +95,7 @@ class ErrorScale(Stored):
         gram = units.T @ units + _RIDGE * len(units) * np.eye(units.shape[1])
         slopes = np.linalg.solve(gram, units.T @ (targets - targets.mean())) / spread
         grid = np.linspace(0.0, 1.0, n_quantiles)
-        lines, quantiles = [], []
+        lines, quantiles, signed = [], [], []
         for error, table in zip(errors, tables, strict=True):
             scored = np.flatnonzero(np.isfinite(error))
             _, variance = moments_of_projection(slopes[:, None], table[scored], density, points)
@@ -103,9 +105,8 @@ class ErrorScale(Stored):
             ratio = error[scored] / np.where(scale > 0, scale, 1.0)
             lines.append(line)
             quantiles.append(np.quantile(np.abs(ratio), grid))
-            if len(lines) == 1:
-                signed = np.quantile(ratio, _SIGNED)
-        return cls(slopes, np.stack(lines), np.stack(quantiles), signed)
+            signed.append(np.quantile(ratio, _SIGNED))
+        return cls(slopes, np.stack(lines), np.stack(quantiles), np.stack(signed))
 
     def half_widths(self, table: Table, coverage: float, committee: Committee) -> FloatArray:
         """Return half the width of each row's interval, interpolated between the levels."""
@@ -126,13 +127,14 @@ class ErrorScale(Stored):
         widths = np.reshape(factors, (-1, 1)) * scales
         # More hidden cells never make a prediction surer.
         widths = np.maximum.accumulate(widths, axis=0)
-        if len(levels) == 1:
-            return widths[0]
-        upper = np.clip(np.searchsorted(levels, excess, side="right"), 1, len(levels) - 1)
-        share = np.clip((excess - levels[upper - 1]) / (levels[upper] - levels[upper - 1]), 0, 1)
-        rows = np.arange(len(excess))
-        half: FloatArray = (1 - share) * widths[upper - 1, rows] + share * widths[upper, rows]
-        return half
+        weights = weights_of_rows(excess, levels, np.eye(len(levels)))
+        return np.asarray((weights.T * widths).sum(axis=0))
+
+    def signed_errors(self, table: Table, committee: Committee) -> FloatArray:
+        """Return quantiles of each row's error with its sign, (n_rows, 50)."""
+        excess = committee.norm.excess(table.unknown)
+        units = weights_of_rows(excess, committee.levels, self.signed)
+        return self.sizes(table, committee)[:, None] * units
 
 
 def fit_line(variance: FloatArray, squared: FloatArray) -> FloatArray:

@@ -6,7 +6,8 @@ the out-of-fold errors ``e`` of the logarithm (the smearing estimate, Duan 1983)
 
     E[y | x] = mean_k exp(m(x) + s(x) e_k),
 
-with ``s`` the expected size of an error for what the row misses, and ``e`` in units of it.
+with ``s`` the expected size of an error for what the row misses, and ``e`` in units of it, those of
+rows that miss as much.
 """
 
 from __future__ import annotations
@@ -51,12 +52,10 @@ def prefers_logarithm(table: FloatArray, y: FloatArray) -> bool:
     return bool(gains.mean() > gains.std() / np.sqrt(len(gains)))
 
 
-def smeared(
-    logs: FloatArray, errors: FloatArray, sizes: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def smeared(logs: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of a target (n_samples, 1) from predictions of its logarithm.
 
-    ``errors`` are in units of ``sizes``, the expected size of the error of each row.
+    ``logs`` (n_samples, 1) are those, and ``errors`` (n_samples, n_errors) what may be added.
     """
-    values = np.exp(logs + sizes[:, None] * errors)
+    values = np.exp(logs + errors)
     return values.mean(axis=1, keepdims=True), values.var(axis=1, keepdims=True)
