@@ -8,13 +8,13 @@ import pytest
 from absentia import (
     SVC,
     GaussianDensity,
-    LogisticRegression,
     LowRankDensity,
     MixedDensity,
     MixtureDensity,
     bounded,
-    measure_next,
 )
+from absentia.beliefs.column_trials import trapezoidal
+from absentia.densities.missing_values import MissingValues
 from tests.oracles.densities import mixture_given
 
 RNG = np.random.default_rng(0)
@@ -102,10 +102,14 @@ def test_errors_that_make_no_sense_are_refused():
         bounded(X, errors=-1.0)
 
 
-def test_what_to_measure_next_beside_measured_values():
-    values, other = RNG.normal(7, 1, 60).round(2), RNG.normal(size=60)
-    frame = pd.DataFrame({"a": [f"{v} ± 0.4" for v in values], "b": other, "c": values + other})
-    frame.loc[::3, "b"] = np.nan
-    machine = LogisticRegression().fit(frame, values + other > 7)
-    found = measure_next(machine, frame[:4])
-    assert np.isfinite(found.gain[0, 1])
+def test_trial_rows_keep_the_errors_of_their_row():
+    density = GaussianDensity().fit(X)
+    missing = MissingValues.of(density, list("abcd"), 4)
+    table = bounded(X[:10], errors=[0.3, 0.0, 0.0, 0.0])
+    trials = missing.trials(table, missing.missing(table.array), trapezoidal(0))
+    beliefs = density.condition(trials.table)
+    known = ~np.isnan(X[trials.origin, 0])
+    assert (beliefs.spread()[known, 0] > 0).all()
+    tried = np.isnan(X[trials.origin, 0]) & ~trials.table.mask[:, 0]
+    assert tried.any()
+    assert not beliefs.spread()[tried, 0].any()

@@ -177,8 +177,8 @@ def column_trials(
         known = ~np.isnan(values)
         lower, upper = np.where(known, -np.inf, lower), np.where(known, np.inf, upper)
     errors = None if table.errors is None else np.where(table.mask, 0.0, table.errors)[origin]
-    ends: Any = {"lower": lower, "upper": upper, "errors": errors}
-    tried = replace(table, array=values, **ends, _whole=None, _known={})
+    parts: Any = {"lower": lower, "upper": upper, "errors": errors}
+    tried = replace(table, array=values, **parts, _whole=None, _known={})
     return ColumnTrials(row, column, counts, weights, tried)
 
 

@@ -135,9 +135,11 @@ class DensityImputer(TransformerMixin, TakesMissing):
             a Dask frame a Dask frame, for every strategy but draws.
         """
         check_is_fitted(self)
+        lazy: Any = X
         if hasattr(X, "map_partitions") and hasattr(X, "columns") and self.strategy != "draw":
             # A Dask frame stays one; its rows are conditioned where they are.
-            return X.map_partitions(self._of_partition, meta=self._of_partition(X._meta_nonempty))
+            meta = self._of_partition(lazy._meta_nonempty)
+            return lazy.map_partitions(self._of_partition, meta=meta)
         X = self._with_nan(X)
         density = self.density_
         rows = density._open(X)
