@@ -145,7 +145,7 @@ def logistic_left_out(
     for s in range(len(sets)):
         rows = np.flatnonzero(own[s])
         present, codes_here = np.unique(codes[rows], return_inverse=True)
-        functions, base = np.arange(n_functions), []
+        functions, base = np.arange(n_functions), present[:0]
         if len(present) == 1:  # its probability is one
             for left in models.values():
                 left.intercepts[s] = np.inf if n_classes == 2 and present[0] else -np.inf
