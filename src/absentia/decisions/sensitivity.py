@@ -411,12 +411,12 @@ class _Setting:
         """Return the beliefs about rows, tilted before their limits are applied."""
         unknowns = self.rows.unknowns
         free = unknowns.before_limits(rows) or unknowns.believe(rows)
-        of_belief, log_odds = np.zeros(free.shape), {}
+        of_belief, log_odds = np.zeros(free.shape), dict[int, FloatArray]()
         for at, (_, j, option) in enumerate(self.shifts):
             column = unknowns.columns[j]
             if option is None:
                 of_belief[:, column.numbers[0]] = shift[:, at]
-            elif shift[0, at]:
+            elif shift[0, at] and column.options is not None and column.category is not None:
                 log_odds[column.category] = shift[0, at] * (
                     np.arange(len(column.options)) == option
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,10 +39,13 @@ _TWO_ESTIMATORS = Rule(
     ),
 )
 
-_SUPPORT = Rule(
-    ("a pair of increasing numbers",),
-    lambda value: isinstance(value, tuple | list) and len(value) == 2 and value[0] < value[1],
-)
+
+def _is_support(value: Any) -> bool:
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    return pair and all(isinstance(end, Real) for end in value) and bool(value[0] < value[1])
+
+
+_SUPPORT = Rule(("a pair of increasing numbers",), _is_support)
 
 
 @declared
@@ -210,8 +214,8 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         cut, ends = np.isfinite(lower) & np.isfinite(upper), self.support
         if ends is None and getattr(self.estimator_, "log_target_", False):
             ends = (0.0, np.inf)
-        for bound in (lower, upper) if ends is not None else ():
-            bound[cut] = np.clip(bound[cut], *ends)
+        if ends is not None:
+            lower[cut], upper[cut] = np.clip([lower[cut], upper[cut]], *ends)
         return PredictionIntervals(lower, upper, coverage, n_calibration)
 
     def _templates(self) -> Fitted:

@@ -193,9 +193,9 @@ def stacked_draws(
     return rows, row, weights
 
 
-def require_one_target(machine: BaseEstimator, y: object, then: str = "") -> None:
+def require_one_target(machine: BaseEstimator, y: Any, then: str = "") -> None:
     """Refuse several targets in a sentence that says how to predict them."""
-    shape = np.shape(y)  # type: ignore[arg-type]
+    shape = np.shape(y)
     if len(shape) == 2 and shape[1] > 1:
         name, kind = type(machine).__name__, "Classifier" if is_classifier(machine) else "Regressor"
         raise ValueError(
