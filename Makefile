@@ -28,7 +28,7 @@ test-browser: $(VENV)/.ready-dev
 	  command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium chromium-driver; }
 	ABSENTIA_BROWSER=1 $(RUN)/pytest -n0 tests/studio
 
-# More of the generated tables that `make test` tries 2000 of: `make fuzz TABLES=100000`. And more of
+# More of the generated tables that `make test` tries 1000 of: `make fuzz TABLES=100000`. And more of
 # the examples by which properties are tested, others each time.
 TABLES ?= 20000
 fuzz: $(VENV)/.ready-dev
