@@ -24,10 +24,11 @@ from absentia.tables.phrases import listed
 if TYPE_CHECKING:
     import pandas as pd
 
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # not on Windows, where abandoned drafts stay
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".pq")
@@ -221,9 +222,12 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
-        hidden: dict[str, Any] = {"prefix": f".{path.name[:40]}.", "suffix": ".draft"}
-        _remove_abandoned(path.parent.glob(f"{escape(hidden['prefix'])}*{hidden['suffix']}"))
-        with tempfile.TemporaryDirectory(dir=path.parent, **hidden) as folder, _locked(folder):
+        prefix = f".{path.name[:40]}."
+        _remove_abandoned(path.parent.glob(f"{escape(prefix)}*.draft"))
+        with (
+            tempfile.TemporaryDirectory(".draft", prefix, path.parent) as folder,
+            _locked(folder),
+        ):
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
