@@ -328,7 +328,8 @@ def _digits(value: float) -> str:
 
 def _with_unused(found: pd.DataFrame, model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
     """Return results by row with the columns that the model does not use, such as ids, in front."""
-    unused = [name for name in frame.columns if name not in set(model.encoder.source_columns())]
+    used = set(model.encoder.plan_.source_columns())
+    unused = [name for name in frame.columns if name not in used]
     kept = frame[unused].iloc[found["row"].to_numpy(dtype=np.intp) - 1].reset_index(drop=True)
     kept.columns = [f"{name}_2" if name in found else str(name) for name in kept.columns]
     for place, name in enumerate(kept.columns, start=1):

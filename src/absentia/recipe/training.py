@@ -299,7 +299,7 @@ def train(
         model = model.calibrated(held.features, held.target)
     step(1.0, "done")
     baseline, constant = table.baseline()
-    rows, columns = searched.rows(table.features), searched.encoder.source_columns()
+    rows, columns = searched.rows(table.features), searched.encoder.plan_.source_columns()
     alone = leakage_note(rows, columns, table.target, table.task)
     return Training(
         model,
