@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from subprocess import run
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,7 @@ def by_density(density: object) -> Callable[[pd.DataFrame], Completed]:
     return method
 
 
-def by_indicators(imputer: object) -> Callable[[pd.DataFrame], Completed]:
+def by_indicators(imputer: Any) -> Callable[[pd.DataFrame], Completed]:
     """Return a method of scikit-learn on numbers in standard units and indicators of words."""
 
     def method(frame: pd.DataFrame) -> Completed:

@@ -89,7 +89,7 @@ def main() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 options = {"time_budget": chosen.budget}
-                lines += scores(name, repeat, chosen.data, options)
+                lines.extend(scores(name, repeat, chosen.data, options))
             print(lines[-1], flush=True)
             pd.DataFrame(lines).to_csv(chosen.out, index=False)
     print(compared(pd.DataFrame(lines), pd.read_csv(chosen.against)))

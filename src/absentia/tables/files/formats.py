@@ -190,7 +190,7 @@ def has_types(name: str | None) -> bool:
 def _locked(folder: str | Path) -> Iterator[None]:
     """Hold the lock of a folder, which ends with the process; BlockingIOError if another does."""
     if fcntl is None:
-        yield  # type: ignore[unreachable]
+        yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
