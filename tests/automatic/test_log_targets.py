@@ -6,7 +6,8 @@ import pytest
 from absentia import AutoRegressor, load, save
 from absentia.automatic.log_targets import prefers_logarithm, smeared
 
-QUICK = {"members": ["linear"], "random_state": 0, "n_repeats": 1, "hidden": ()}
+PLAIN = {"members": ["linear"], "random_state": 0, "n_repeats": 1, "hidden": ()}
+QUICK = PLAIN | {"log_target": "auto"}
 
 
 def rows(n, seed=0):
@@ -25,7 +26,7 @@ def model():
 def test_the_scale_that_forecasts_better_is_chosen(model):
     X, y = rows(400)
     assert model.log_target_
-    assert not AutoRegressor(**QUICK, log_target=False).fit(X, y).log_target_
+    assert not AutoRegressor(**PLAIN).fit(X, y).log_target_
     normal = 50 + np.nan_to_num(X[:, 0])
     assert not prefers_logarithm(X, normal)
     assert not prefers_logarithm(X, y - 1.0)
@@ -39,10 +40,19 @@ def test_intervals_are_positive_and_means_are_means(model):
     assert abs(((low < truth) & (truth < high)).mean() - 0.9) < 0.03
     predicted = model.predict(new)
     assert predicted.mean() == pytest.approx(truth.mean(), rel=0.1)
-    linear = AutoRegressor(**QUICK, log_target=False).fit(*rows(400))
+    linear = AutoRegressor(**PLAIN).fit(*rows(400))
     assert np.mean((predicted - truth) ** 2) < np.mean((linear.predict(new) - truth) ** 2)
     explained = 1 - np.mean((predicted - truth) ** 2) / truth.var()
     assert model.score_ == pytest.approx(explained, abs=0.1)
+
+
+@pytest.mark.parametrize("least", [0.0, -1e-9])
+def test_intervals_of_a_target_without_negative_values_end_at_zero(least):
+    X, y = rows(200)
+    y[0] = least
+    ends = AutoRegressor(**PLAIN).fit(X, y).predict_interval(X)
+    assert (ends.min() == 0) == (least == 0)
+    assert (ends[:, 1] >= ends[:, 0]).all()
 
 
 def test_the_noise_of_a_row_grows_with_its_prediction(model):
@@ -74,4 +84,4 @@ def test_smearing_is_an_average_over_errors():
 def test_a_logarithm_of_nothing_is_refused():
     X, y = rows(60)
     with pytest.raises(ValueError, match="log_target=True needs a positive target, found -"):
-        AutoRegressor(**QUICK, log_target=True).fit(X, y - 5)
+        AutoRegressor(**PLAIN | {"log_target": True}).fit(X, y - 5)

@@ -20,6 +20,8 @@ from absentia.tables.rows import is_constant
 
 #: Rows to which the scale of errors is fitted: fewer of wide tables.
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
+# Fewer targets do not say that there are no negative ones.
+_FEWEST_FOR_SUPPORT = 20
 
 
 class AutoClassifier(ClassifierTargets, AutoMachine):
@@ -169,15 +171,15 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     """An average of regressors for a table with missing values, weighted by cross-validation.
 
     As :class:`AutoClassifier`, with kernel ridge regression on beliefs and on means with
-    indicators, a forest and boosted trees, weighted by their out-of-fold squared error. Where the
-    target is positive and skewed and its logarithm is forecast better, members learn that:
-    predictions are means of the target still, and intervals stay positive.
+    indicators, a forest and boosted trees, weighted by their out-of-fold squared error. Intervals
+    of a target without negative values end at zero.
 
     Parameters
     ----------
-    log_target : bool or "auto", default="auto"
-        Whether members learn the logarithm of the target; by default the continuous ranked
-        probability score of boosted trees in three folds decides.
+    log_target : bool or "auto", default=False
+        Whether members learn the logarithm of a positive target; predictions are means of the
+        target still. With "auto" the continuous ranked probability score of boosted trees in three
+        folds decides.
     members, time_budget, hidden, density, n_splits, n_repeats, on_interrupt, progress
     random_state, n_jobs
         As in :class:`AutoClassifier`.
@@ -192,6 +194,9 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         R² of always predicting the mean: 0.
     log_target_ : bool
         Whether members learned the logarithm of the target.
+    target_least_ : float
+        The lowest end of intervals: zero for 20 or more targets without a negative one, otherwise
+        minus infinity.
     target_mean_, target_scale_ : float
         Mean and scale by which targets, or their logarithms, are standardised.
     errors_ : ndarray of shape (n_levels, 201)
@@ -224,10 +229,11 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     errors_: FloatMatrix = field(init=False)
     error_scale_: ErrorScale = field(init=False)
     log_target_: bool = field(init=False)
+    target_least_: float = field(init=False)
     target_mean_: float = field(init=False)
     target_scale_: float = field(init=False)
 
-    log_target: bool | Literal["auto"] = "auto"
+    log_target: bool | Literal["auto"] = False
 
     def predict(self, X: TableLike) -> FloatArray:
         """Return the prediction for each row.
@@ -265,7 +271,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         half = self.error_scale_.half_widths(table, coverage, self.committee_)
         ends = np.stack([centre - half, centre + half], axis=1)
         ends = self.target_mean_ + self.target_scale_ * ends
-        return np.exp(ends) if self.log_target_ else ends
+        return np.exp(ends) if self.log_target_ else np.maximum(ends, self.target_least_)
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self._with_noise(table)[0]
@@ -302,6 +308,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
                 f"log_target=True needs a positive target, found {y.min():.6g}. Use "
                 "log_target=False, or add a constant to the target."
             )
+        is_support = len(y) >= _FEWEST_FOR_SUPPORT and y.min() >= 0
         y = np.log(y) if log else y
         # In units of a power of two, which changes no digit, because squares of 1e200 overflow.
         exponent = int(np.frexp(np.abs(y).max(initial=0.0))[1])
@@ -314,7 +321,12 @@ class AutoRegressor(RegressorTargets, AutoMachine):
             spread = float(np.sqrt(np.average((unit - centre) ** 2, weights=weights)))
         mean = float(np.ldexp(centre, exponent))
         scale = float(np.ldexp(spread, exponent)) or 1.0
-        codes = {"target_mean_": mean, "target_scale_": scale, "log_target_": bool(log)}
+        codes = {
+            "target_mean_": mean,
+            "target_scale_": scale,
+            "target_least_": 0.0 if is_support else -np.inf,
+            "log_target_": bool(log),
+        }
         return LearningRows(table, (y - mean) / scale, weights, None), codes
 
     def _scores(
