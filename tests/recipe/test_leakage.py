@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,13 @@ pd = pytest.importorskip("pandas")
 
 
 def note(columns, y, task):
-    X = np.column_stack(list(columns.values()))
-    return leakage_note(Table(X), np.array(list(columns), dtype=object), np.asarray(y), task)
+    frame = pd.DataFrame(columns)
+    names = np.array(list(columns), dtype=object)
+    plan = SimpleNamespace(source_columns=lambda: names)
+    model = SimpleNamespace(
+        rows=lambda rows: Table(rows.to_numpy()), encoder=SimpleNamespace(plan_=plan)
+    )
+    return leakage_note(model, SimpleNamespace(features=frame, target=np.asarray(y), task=task))
 
 
 @pytest.mark.parametrize("leak", ["line", "bend", "missing"])

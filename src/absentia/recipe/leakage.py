@@ -8,8 +8,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from absentia.machines.targets import Task
-from absentia.recipe.learning_table import sample_in_proportion
-from absentia.tables import FloatArray, Table
+from absentia.recipe.learning_table import LearningTable, sample_in_proportion
+from absentia.recipe.model import TableModel
+from absentia.tables import FloatArray
 
 #: The score of one column by itself above which it is named.
 _R2, _AUC = 0.99, 0.995
@@ -18,12 +19,13 @@ _FOLDS = 5
 _MOST_ROWS, _MOST_COLUMNS = 2000, 300
 
 
-def leakage_note(rows: Table, columns: np.ndarray, y: np.ndarray, task: Task) -> list[str]:
+def leakage_note(model: TableModel, table: LearningTable) -> list[str]:
     """Return a sentence on the columns that predict the target almost alone, if there are any.
 
-    ``columns`` has the name of the raw column of each encoded one. Each raw column by itself,
-    with its missing values, predicts the target out of fold by a tree; a quantity also by a line.
+    Each raw column by itself, with its missing values, predicts the target of a sample of the rows
+    out of fold by a tree; a quantity also by a line.
     """
+    columns, y, task = model.encoder.plan_.source_columns(), table.target, table.task
     names = list(dict.fromkeys(columns.tolist()))
     if len(names) > _MOST_COLUMNS:
         return []
@@ -32,7 +34,7 @@ def leakage_note(rows: Table, columns: np.ndarray, y: np.ndarray, task: Task) ->
     if classes is not None:  # a class with fewer rows than folds has none in some of them
         labels, counts = np.unique(y[some], return_counts=True)
         some = some[np.isin(y[some], labels[counts >= _FOLDS])]
-    X, y = rows.array[some], y[some]
+    X, y = model.rows(table.features.iloc[some]).array, y[some]
     scores = {str(name): _score_alone(X[:, columns == name], y, task) for name in names}
     bar, measure = (_AUC, "AUC") if task == "classification" else (_R2, "R²")
     found = [f"{name} ({measure} {score:.3f})" for name, score in scores.items() if score > bar]

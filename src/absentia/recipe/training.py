@@ -299,8 +299,6 @@ def train(
         model = model.calibrated(held.features, held.target)
     step(1.0, "done")
     baseline, constant = table.baseline()
-    rows, columns = searched.rows(table.features), searched.encoder.plan_.source_columns()
-    alone = leakage_note(rows, columns, table.target, table.task)
     return Training(
         model,
         table.task,
@@ -313,7 +311,7 @@ def train(
         constant,
         how,
         chosen,
-        (*table.notes, *model.encoder.notes_, *alone),
+        (*table.notes, *model.encoder.notes_, *leakage_note(searched, table)),
         scored,
     )
 
