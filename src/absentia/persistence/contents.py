@@ -48,8 +48,8 @@ _TWISTER_NUMBERS = 624
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
 _MOST_JOBS = 512
-#: The largest finite number that a fit leaves behind, whose square is finite as well.
-_LARGEST = 1e150
+#: The largest finite number that a fit leaves behind; units of columns may be 1e160.
+_LARGEST = 1e200
 #: Columns of the tables that a model predicts. A page that shows a model names every column.
 _MOST_COLUMNS = 10**6
 _PLAIN = ANY_SCALAR | {slice, dict, list, tuple, set}
