@@ -317,8 +317,6 @@ def test_bad_input_gets_a_sentence(table):
         (ridge, {"output": "odds"}, "output must be"),
         (ridge, {"method": "fast"}, "method must be"),
         (ridge, {"n_draws": 1}, "n_draws must be"),
-        (ridge, {"by": "groups"}, "needs groups"),
-        (ridge, {"by": "cells"}, "by must be"),
         (ridge, {"max_coalitions": 0}, "max_coalitions must be"),
         (ridge, {"y": [1.0]}, "one per row"),
         (vectors, {"output": "probability"}, "has no predict_proba"),

@@ -195,7 +195,7 @@ def stacked_draws(
 
 def require_one_target(machine: BaseEstimator, y: Any, then: str = "") -> None:
     """Refuse several targets in a sentence that says how to predict them."""
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         name, kind = type(machine).__name__, "Classifier" if is_classifier(machine) else "Regressor"
         raise ValueError(
