@@ -311,7 +311,7 @@ class _Setting:
 
     @property
     def missing(self) -> BoolArray:
-        """Which shifts are about a missing value of each row, (n_samples, n_shifts)."""
+        """Return whether each shift concerns a missing value of a row, (n_samples, n_shifts)."""
         cells = self.rows.unknowns.missing(self.rows.table.array)
         return cells[:, [shift.column for shift in self.shifts]]
 

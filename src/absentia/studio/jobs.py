@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Quick methods of different kinds.
 _COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
 _COMPARED_ROWS = 500
-#: What the page calls methods.
+#: Names of the methods on the page.
 METHOD_NAMES = {
     "genrbf": "kernel on beliefs",
     "expected-rbf": "kernel averaged over beliefs",
