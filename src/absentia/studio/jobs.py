@@ -148,10 +148,9 @@ def pictures(found: training.Training) -> Json:
     if found.model.classes is None:
         some = sample_in_proportion(None, len(truth), min(_MOST_DOTS, len(truth)))
         return {"residuals": np.column_stack([predicted, truth])[some].tolist()}
-    right = found.model.classes[predicted.argmax(axis=1)] == truth
-    confusion = confusion_matrix(
-        truth, found.model.classes[predicted.argmax(axis=1)], labels=found.model.classes
-    )
+    likeliest = found.model.classes[predicted.argmax(axis=1)]
+    right = likeliest == truth
+    confusion = confusion_matrix(truth, likeliest, labels=found.model.classes)
     sure = predicted.max(axis=1)
     order = np.argsort(sure, kind="stable")
     bins = [part for part in np.array_split(order, min(5, len(order) // 10 or 1)) if len(part)]
