@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.machines.targets import ClassifierTargets, class_signs, decided_classes
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, POSITIVE, declared
-from absentia.tables import BoolArray, FloatArray, Table, TableLike, set_fitted
+from absentia.tables import FloatArray, Table, TableLike, set_fitted
 from absentia.tables.rows import TakesMissing, is_constant
 from lab.baselines.smo import solve_dual
-from lab.baselines.subspace_norms import (
-    linear_squared_norms,
-    polynomial_squared_norms,
-    rbf_squared_norms,
-)
+from lab.baselines.subspace_norms import squared_norms
 
 # A row whose columns carry less than this share of |w| would count a hundred times: no row may.
 _SMALLEST_SCALE = 0.01
@@ -34,7 +30,7 @@ _SMALLEST_SCALE = 0.01
 
 @declared
 class GeometricMarginSVC(ClassifierTargets, TakesMissing):
-    """Support vector classifier that judges each row by the part of ``w`` that it can see.
+    """Support vector classifier (RBF) that judges each row by the part of ``w`` that it can see.
 
     A row that lacks columns lies in a subspace, and its distance to the decision boundary there is
     ``y f(x) / |w_i|``, with ``w_i`` the part of ``w`` on the columns that the row has. With
@@ -47,21 +43,16 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
     converge, so the step with the lowest objective (scales and ``w`` agreeing) is kept. With
     nothing missing all scales are 1 and this is the ordinary support vector machine.
 
-    Holes are zeros to the kernel, which for the linear and the polynomial kernel is the inner
-    product over the columns that both rows have; standardise the columns first. In the feature
-    space of a kernel ``|w_i|^2 = sum beta[j] y[j] beta[l] y[l] k(x_j on i, x_l on i)``, all rows
+    Holes are zeros to the kernel; standardise the columns first. In the feature space of the
+    kernel ``|w_i|^2 = sum beta[j] y[j] beta[l] y[l] k(x_j on i, x_l on i)``, all rows
     restricted to the columns that row i has; ``beta[i]`` is the multiplier of row i's constraint
     divided by ``s[i]``, at most ``C / s[i]``.
 
     Parameters
     ----------
     C : float, default=1.0
-    kernel : {"rbf", "linear", "poly"}, default="rbf"
     gamma : float or "scale", default="scale"
         ``"scale"`` is ``1 / (n_features * X.var())`` of the zero-filled rows.
-    degree : int, default=3
-        Of the polynomial ``(gamma x'y + coef0)^degree``.
-    coef0 : float, default=1.0
     max_iter : int, default=10
         The most times that the scales are updated.
     tol : float, default=1e-3
@@ -84,8 +75,8 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
     Notes
     -----
     Each update costs one support vector machine and, for P patterns and v support vectors,
-    at most O(P v^2 d) for the norms, less the more columns patterns share, and O((P + v) d) for
-    the linear kernel. Rows with nothing observed have no subspace; they are left out of training.
+    at most O(P v^2 d) for the norms, less the more columns patterns share. Rows with nothing
+    observed have no subspace; they are left out of training.
 
     The margin, the scales, the alternation and the kernel over common columns agree with the
     paper's abstract and with the machine for missing features of the C++ library Shark, which
@@ -102,7 +93,7 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
     >>> import numpy as np
     >>> from lab.baselines import GeometricMarginSVC
     >>> X = [[1.0, np.nan], [2.0, 1.0], [-1.0, -2.0], [np.nan, -1.0]]
-    >>> machine = GeometricMarginSVC(kernel="linear").fit(X, ["up", "up", "down", "down"])
+    >>> machine = GeometricMarginSVC().fit(X, ["up", "up", "down", "down"])
     >>> machine.predict([[np.nan, 3.0], [-0.5, np.nan]])
     array(['up', 'down'], dtype='<U4')
     """
@@ -116,10 +107,7 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
     n_iter_: int = field(init=False)
 
     C: float = field(default=1.0, kw_only=False)
-    kernel: Literal["rbf", "linear", "poly"] = "rbf"
     gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 1.0
     max_iter: int = 10
     tol: float = 1e-3
 
@@ -131,7 +119,7 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
         classes, signs = class_signs(y)
         filled = np.nan_to_num(table.array)
         gamma = self._resolved_gamma(filled)
-        K = self._gram(filled, filled, gamma)
+        K = rbf_kernel(filled, gamma=gamma)
         patterns = Patterns.of(table)
         fits = [self._fit_code(K, filled, patterns, code, gamma) for code in signs.T]
         support = np.flatnonzero(np.any([fit.coefficients != 0 for fit in fits], axis=0))
@@ -154,7 +142,7 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
         """
         check_is_fitted(self)
         filled = np.nan_to_num(Table.of(X).checked(self).array)
-        values = self._gram(filled, self.support_rows_, self.gamma_) @ self.dual_coef_.T
+        values = rbf_kernel(filled, self.support_rows_, gamma=self.gamma_) @ self.dual_coef_.T
         values += self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -164,8 +152,6 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
         return decided_classes(self.classes_, values)
 
     def _check_parameters(self) -> None:
-        if self.kernel not in ("rbf", "linear", "poly"):
-            raise ValueError(f"kernel must be 'rbf', 'linear' or 'poly', found {self.kernel!r}.")
         POSITIVE.check("C", self.C)
         COUNT.check("max_iter", self.max_iter)
 
@@ -178,18 +164,6 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
         if not self.gamma > 0:
             raise ValueError(f"gamma must be 'scale' or a positive number, found {self.gamma!r}.")
         return float(self.gamma)
-
-    def _gram(self, rows: FloatArray, others: FloatArray, gamma: float) -> FloatArray:
-        K: FloatArray = pairwise_kernels(
-            rows,
-            others,
-            metric=self.kernel,
-            filter_params=True,
-            gamma=gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-        )
-        return K
 
     def _fit_code(
         self, K: FloatArray, filled: FloatArray, patterns: Patterns, code: FloatArray, gamma: float
@@ -235,20 +209,11 @@ class GeometricMarginSVC(ClassifierTargets, TakesMissing):
         if not whole > 0:
             return np.ones(len(filled))
         support = np.flatnonzero(coefficients)
-        squared = self._squared_norms(filled[support], coefficients[support], patterns.masks, gamma)
+        squared = squared_norms(filled[support], coefficients[support], patterns.masks, gamma)
         # Where nothing is missing the scale is 1 by definition, not up to rounding.
         scales = np.where(patterns.n_missing == 0, 1.0, np.sqrt(np.maximum(squared, 0.0) / whole))
         by_row: FloatArray = np.maximum(scales, _SMALLEST_SCALE)[patterns.pattern_of_row]
         return by_row
-
-    def _squared_norms(
-        self, rows: FloatArray, weights: FloatArray, masks: BoolArray, gamma: float
-    ) -> FloatArray:
-        if self.kernel == "linear":
-            return linear_squared_norms(rows, weights, masks)
-        if self.kernel == "rbf":
-            return rbf_squared_norms(rows, weights, masks, gamma)
-        return polynomial_squared_norms(rows, weights, masks, gamma, self.coef0, self.degree)
 
 
 @dataclass(frozen=True, eq=False)
