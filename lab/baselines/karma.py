@@ -7,7 +7,6 @@ with the kernel below; they train by online gradient steps, and the experiments 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import field
 from typing import Self
 
@@ -15,15 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC, SVR
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import COUNT, POSITIVE, declared
 from absentia.tables import FloatArray, Table, TableLike, as_table, set_fitted
-from absentia.tables.rows import TakesMissing, huge_weights_refused
+from absentia.tables.rows import TakesMissing
 
 
 def karma_kernel(X: ArrayLike, Y: ArrayLike | None = None, *, g: int = 2) -> FloatArray:
@@ -90,7 +85,7 @@ class _KarmaMachine(TakesMissing):
     training_rows_: FloatArray = field(init=False)
     gamma_: float | None = field(init=False)
 
-    def _resolved_gamma(self, table: FloatArray, weights: FloatArray | None) -> float | None:
+    def _resolved_gamma(self, table: FloatArray) -> float | None:
         if self.gamma is None:
             return None
         if isinstance(self.gamma, str):
@@ -98,7 +93,7 @@ class _KarmaMachine(TakesMissing):
                 raise ValueError(
                     f"gamma must be None, 'scale' or a positive number, found {self.gamma!r}."
                 )
-            typical = float(np.average(self_similarity(table, self.g), weights=weights))
+            typical = float(self_similarity(table, self.g).mean())
             return 1.0 / typical if typical > 0 else 1.0
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             raise ValueError(
@@ -115,25 +110,12 @@ class _KarmaMachine(TakesMissing):
         )
         return np.exp(-gamma * np.maximum(squared, 0.0))
 
-    def _fit_machine(
-        self, machine: BaseEstimator, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Self:
+    def _fit_machine(self, machine: BaseEstimator, X: TableLike, y: ArrayLike) -> Self:
         POSITIVE.check("C", self.C)
         rows = Table.of(X)
         table = rows.array.copy()
-        weights = None
-        if sample_weight is not None:
-            with huge_weights_refused():
-                weights = _check_sample_weight(sample_weight, table, dtype=np.float64)
-            check_consistent_length(table, y)
-            # Rows without weight leave here: beside a precomputed kernel, scikit-learn's solver
-            # renumbers the remaining rows and takes wrong columns when it predicts.
-            counts = weights > 0
-            if not counts.any():
-                raise ValueError("sample_weight is zero for every row: nothing is left to learn.")
-            table, y, weights = table[counts], np.asarray(y)[counts], weights[counts]
-        gamma = self._resolved_gamma(table, weights)
-        machine.fit(self._gram(table, table, gamma), y, sample_weight=weights)
+        gamma = self._resolved_gamma(table)
+        machine.fit(self._gram(table, table, gamma), y)
         learned = {"machine_": machine, "training_rows_": table, "gamma_": gamma}
         set_fitted(self, rows, learned)
         return self
@@ -165,7 +147,6 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
     gamma : None, "scale" or float, default="scale"
         ``"scale"`` is one over the mean of ``k(x,x)`` on the training rows: karma grows with the
         number of columns to the power ``g``, so a useful number is small.
-    class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
         Of the solver.
 
@@ -186,12 +167,10 @@ class KarmaSVC(ClassifierMixin, _KarmaMachine):
     array([1, 0])
     """
 
-    class_weight: dict[Hashable, float] | str | None = None
-
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their classes."""
-        machine = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight, tol=self.tol)
-        return self._fit_machine(machine, X, y, sample_weight)
+        machine = SVC(C=self.C, kernel="precomputed", tol=self.tol)
+        return self._fit_machine(machine, X, y)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -239,7 +218,7 @@ class KarmaSVR(RegressorMixin, _KarmaMachine):
 
     epsilon: float = 0.1
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit to incomplete rows, shape (n_samples, n_features), and their targets."""
         machine = SVR(C=self.C, kernel="precomputed", epsilon=self.epsilon, tol=self.tol)
-        return self._fit_machine(machine, X, y, sample_weight)
+        return self._fit_machine(machine, X, y)

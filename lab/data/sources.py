@@ -25,9 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
+from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.kernels.base import Kernel
-from absentia.kernels.named_kernels import KernelLike, make_unmasked_kernel
+from absentia.kernels.named_kernels import KernelLike, make_mask_kernel, make_unmasked_kernel
+from absentia.kernels.repair import repair_psd
 from absentia.machines import SVC, SVR
 from absentia.tables import FloatArray, Table
 from absentia.tables.known_limits import KeepsLimits
@@ -38,7 +40,9 @@ from lab.baselines import (
     MultipleImputationRegressor,
 )
 from lab.baselines.karma import karma_kernel, self_similarity
-from lab.data.gram_grid import BelievedFold, GramPair
+
+#: The Gram matrices of training rows with themselves, and of other rows with training rows.
+GramPair = tuple[FloatArray, FloatArray]
 
 
 class FittedSource(ABC):
@@ -88,14 +92,7 @@ class BeliefSource(GramSource):
 
     def _fit(self, X: FloatArray | Table, X_other: FloatArray | Table) -> FittedSource:
         density = make_density(self.density).fit(X)
-        return _FittedBeliefs(
-            BelievedFold(
-                density.condition(X),
-                density.condition(X_other),
-                self._kernel,
-                repaired=True,
-            )
-        )
+        return _FittedBeliefs(density.condition(X), density.condition(X_other), self._kernel)
 
     def _kernel(self, width: float) -> Kernel:
         if isinstance(self.kernel, Kernel):
@@ -105,11 +102,24 @@ class BeliefSource(GramSource):
 
 @dataclass
 class _FittedBeliefs(FittedSource):
-    fold: BelievedFold
+    known: Beliefs
+    new: Beliefs
+    make_kernel: Callable[[float], Kernel]
 
     def at(self, width: float) -> Callable[[dict[str, object]], list[GramPair]]:
-        of_extra = self.fold.at(width)
-        return lambda extra: [of_extra(extra)]
+        kernel = self.make_kernel(width).resolve(self.known.prior)
+        K, K_new = kernel(self.known), kernel(self.new, self.known)
+        if not kernel.positive_definite:
+            K, repair = repair_psd(K)
+            K_new = repair.transform(K_new)
+
+        def masked(extra: dict[str, Any]) -> list[GramPair]:
+            mask = make_mask_kernel(extra.get("mask_weight"))
+            if mask is None:
+                return [(K, K_new)]
+            return [(K * mask(self.known), K_new * mask(self.new, self.known))]
+
+        return masked
 
 
 @dataclass(frozen=True)

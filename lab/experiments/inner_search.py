@@ -26,8 +26,7 @@ from absentia.automatic import AutoRegressor
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.targets import Task, decided_classes
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
-from lab.data.gram_grid import GramGrid, GramPair
-from lab.data.sources import FittedSource, GramSource
+from lab.data.sources import FittedSource, GramPair, GramSource
 
 #: A solver that makes no progress is stopped here: libsvm can run for hours at extreme penalties.
 _MOST_ITERATIONS = 200_000
@@ -139,19 +138,21 @@ def search_kernel(
         return source.fit(_part(X, train, seen), _part(X, validation, seen))
 
     folds = [prepare(*split) for split in splits]
-    search = GramGrid(
-        folds,
-        lambda f, pairs, Cs: [_solved(pairs, y[splits[f][0]], task, C, grid, learner) for C in Cs],
-        lambda f, pairs, solved: _metric(
-            grid.metric, y[splits[f][1]], solved.prediction, solved.decision
-        ),
-        source.extras,
-        grid.penalties,
-    )
     scores: dict[tuple[float, int, int], float] = {}
 
     def score_width(gamma: float) -> None:
-        means = search.scored([gamma]).values[0].mean(axis=-1)
+        # One Gram matrix per fold and width serves all extras and penalties.
+        found = np.empty((len(source.extras), len(grid.penalties), len(folds)))
+        for f, (train, validation) in enumerate(splits):
+            pairs_of = folds[f].at(gamma)
+            for e, extra in enumerate(source.extras):
+                pairs = pairs_of(extra)
+                for c, C in enumerate(grid.penalties):
+                    solved = _solved(pairs, y[train], task, C, grid, learner)
+                    found[e, c, f] = _metric(
+                        grid.metric, y[validation], solved.prediction, solved.decision
+                    )
+        means = found.mean(axis=-1)
         scores.update({(gamma, e, c): float(means[e, c]) for e, c in np.ndindex(*means.shape)})
 
     gamma, e, c = grid.gammas[0], 0, 0
@@ -166,8 +167,11 @@ def search_kernel(
 
     out_of_fold = _assembled(
         [
-            (validation, search.solve(f, folds[f].at(gamma)(extra), [C])[0].decision)
-            for f, (_, validation) in enumerate(splits)
+            (
+                validation,
+                _solved(fold.at(gamma)(extra), y[train], task, C, grid, learner).decision,
+            )
+            for fold, (train, validation) in zip(folds, splits, strict=True)
         ],
         len(y),
     )

@@ -9,8 +9,7 @@ chain can be run on rows that training did not see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,21 +29,16 @@ class ChainedEquationsImputer(RandomImputer):
     For column ``j`` with predictors ``Z`` (the other columns, centred, and a constant), on the rows
     that have it: ``V = inv(Z'Z + ridge diag(Z'Z))``, ``b = V Z'x``,
     ``sigma^2 = rss / chi2(n - p)``, ``beta ~ N(b, sigma^2 V)``: one draw from the posterior under
-    the usual vague prior. A hole then gets ``z'beta + N(0, sigma^2)`` (``method="normal"``), or the
-    observed value of one of the ``n_donors`` training rows whose predictions are nearest to
-    ``z'beta`` (``method="matching"``, predictive mean matching, which keeps to values that occur).
-    Predictors that are constant on the rows that have column ``j`` are not among ``Z``. So the
-    draws differ by the noise *and* by what is not known about the regression.
+    the usual vague prior. A hole then gets ``z'beta + N(0, sigma^2)``. Predictors that are constant
+    on the rows that have column ``j`` are not among ``Z``. So the draws differ by the noise *and*
+    by what is not known about the regression.
 
     Parameters
     ----------
     n_draws : int, default=5
         Independent chains, and so completed tables.
-    method : {"normal", "matching"}, default="normal"
     max_iter : int, default=10
         Number of visits of every column.
-    n_donors : int, default=5
-        For ``method="matching"``.
     ridge : float, default=1e-5
         Relative to the diagonal of ``Z'Z``, but for that of the constant; keeps collinear
         columns and n < d solvable.
@@ -63,8 +57,7 @@ class ChainedEquationsImputer(RandomImputer):
 
     Notes
     -----
-    O(n_draws max_iter n d^3). Training keeps n_draws * max_iter * d equations of d numbers, and
-    with ``method="matching"`` also their n predictions.
+    O(n_draws max_iter n d^3). Training keeps n_draws * max_iter * d equations of d numbers.
 
     Examples
     --------
@@ -85,9 +78,7 @@ class ChainedEquationsImputer(RandomImputer):
     n_iter_: int = field(init=False)
 
     n_draws: int = field(default=5, kw_only=False)
-    method: Literal["normal", "matching"] = "normal"
     max_iter: int = 10
-    n_donors: int = 5
     ridge: float = 1e-5
     random_state: RandomState = None
 
@@ -132,9 +123,7 @@ class ChainedEquationsImputer(RandomImputer):
         }
 
     def _check_parameters(self) -> None:
-        if self.method not in ("normal", "matching"):
-            raise ValueError(f"method must be 'normal' or 'matching', found {self.method!r}.")
-        for name in ("n_draws", "max_iter", "n_donors"):
+        for name in ("n_draws", "max_iter"):
             COUNT.check(name, getattr(self, name))
         _RIDGE.check("ridge", self.ridge)
 
@@ -154,9 +143,7 @@ class ChainedEquationsImputer(RandomImputer):
                 rows = missing[:, j]
                 inputs = _with_constant(state, j)
                 equation = _draw_equation(inputs[~rows], table[~rows, j], j, float(self.ridge), rng)
-                if self.method == "matching":
-                    equation = equation.with_donors(inputs[~rows], table[~rows, j])
-                state[rows, j] = equation.draw(inputs[rows], self.n_donors, rng)
+                state[rows, j] = equation.draw(inputs[rows], rng)
                 equations.append(equation)
             visits.append(equations)
         return visits
@@ -175,7 +162,7 @@ class ChainedEquationsImputer(RandomImputer):
             for j in columns:
                 rows = missing[:, j]
                 inputs = _with_constant(state[rows], j)
-                state[rows, j] = equations[j].draw(inputs, self.n_donors, rng)
+                state[rows, j] = equations[j].draw(inputs, rng)
         return state
 
 
@@ -184,28 +171,13 @@ class _Equation:
     """One drawn regression of a column on the others."""
 
     centre: FloatArray
-    estimate: FloatArray
     coefficients: FloatArray
     spread: float
-    donor_predictions: FloatArray | None = None
-    donor_values: FloatArray | None = None
 
-    def with_donors(self, inputs: FloatArray, values: FloatArray) -> _Equation:
-        """Remember what donors are predicted, by the estimate, and what they have."""
-        predictions = (inputs - self.centre) @ self.estimate
-        order = np.argsort(predictions, kind="stable")
-        return replace(self, donor_predictions=predictions[order], donor_values=values[order])
-
-    def draw(self, inputs: FloatArray, n_donors: int, rng: np.random.RandomState) -> FloatArray:
+    def draw(self, inputs: FloatArray, rng: np.random.RandomState) -> FloatArray:
         """Draw values for rows with these inputs."""
-        predictions = (inputs - self.centre) @ self.coefficients
-        if self.donor_predictions is None or self.donor_values is None:
-            noise: FloatArray = rng.standard_normal(len(inputs))
-            return predictions + self.spread * noise
-        nearest = nearest_in_sorted(self.donor_predictions, predictions, n_donors)
-        chosen = rng.randint(nearest.shape[1], size=len(inputs))
-        values: FloatArray = self.donor_values[nearest[np.arange(len(inputs)), chosen]]
-        return values
+        noise: FloatArray = rng.standard_normal(len(inputs))
+        return (inputs - self.centre) @ self.coefficients + self.spread * noise
 
 
 def _draw_equation(
@@ -242,7 +214,7 @@ def _draw_equation(
     residual = float(((values - inputs @ estimate) ** 2).sum())
     spread = np.sqrt(residual / rng.chisquare(max(n - p + int(unvarying.sum()), 1)))
     drawn = estimate + spread * (root @ rng.standard_normal(p))
-    return _Equation(centre, estimate, drawn, float(spread))
+    return _Equation(centre, drawn, float(spread))
 
 
 def _started(
@@ -261,17 +233,3 @@ def _with_constant(state: FloatArray, j: int) -> FloatArray:
     inputs = state.copy()
     inputs[:, j] = 1.0
     return inputs
-
-
-def nearest_in_sorted(values: FloatArray, targets: FloatArray, k: int) -> np.ndarray:
-    """Return, for each target, the indices of the ``k`` nearest of the sorted ``values``."""
-    k = min(k, len(values))
-    place = np.searchsorted(values, targets)
-    # The k nearest lie among the k values before the place and the k from it on.
-    window = np.clip(place[:, None] + np.arange(-k, k), -1, len(values))
-    inside = (window >= 0) & (window < len(values))
-    clipped = np.clip(window, 0, len(values) - 1)
-    distances = np.where(inside, np.abs(values[clipped] - targets[:, None]), np.inf)
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    picked: np.ndarray = np.take_along_axis(clipped, nearest, axis=1)
-    return picked

@@ -44,8 +44,6 @@ class SampledImputer(RandomImputer):
 
     density_: BaseEstimator
 
-    _far = np.inf  # densities centre columns themselves
-
     def __init__(self, density: DensityLike = "mixture", *, random_state: RandomState = None):
         self.density = density
         self.random_state = random_state

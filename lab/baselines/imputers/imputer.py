@@ -1,16 +1,15 @@
 """Base class of the imputers: transformers that learn from incomplete rows and fill new ones.
 
 scikit-learn has mean and k-NN imputation, and those are used as they are. The papers' other
-rivals share the bookkeeping below: columns that were never observed, columns far from zero, tables
-in and tables out, and a failed fit that leaves the imputer as it was.
+rivals share the bookkeeping below: columns that were never observed, tables in and tables out, and
+a failed fit that leaves the imputer as it was.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +17,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.densities.em.scaling import Scaling
-from absentia.kernels.gram.tiles import round_near
 from absentia.parameters import MANY, RandomState
 from absentia.tables import FloatArray, Table, TableLike, set_fitted
-from absentia.tables.rows import TakesMissing, is_constant
-
-#: The largest value whose square can still be summed.
-_LARGEST = 1e150
+from absentia.tables.rows import TakesMissing
 
 
 class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
@@ -33,23 +27,15 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
 
     The author of an imputer writes ``_learn`` (what is taken from the training table, as a
     dictionary of fitted attributes) and ``_fill``. Columns that no training row has are named in a
-    warning, kept, and filled with zero; neither method sees them. Both count the values of other
-    columns from ``origin_``, and so do fitted attributes.
+    warning, kept, and filled with zero; neither method sees them.
 
     Attributes
     ----------
     observed_columns_ : ndarray of bool, shape (n_features_in_,)
         Which columns have a value in at least one training row.
-    origin_ : ndarray
-        A round number near the median of each of those, where one of them is more than a thousand
-        deviations from zero; else zero.
     """
 
     observed_columns_: np.ndarray
-    origin_: FloatArray
-
-    # Means of so many deviations cost digits: distances from inner products, single precision.
-    _far: ClassVar[float] = 1000.0
 
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Learn from the training rows how to impute.
@@ -74,27 +60,9 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
                 UserWarning,
                 stacklevel=2,
             )
-        known = table.array[:, observed]
-        origin = self._origin(known, [table.labels[j] for j in np.flatnonzero(observed)])
-        learned = self._learn(known - origin)
-        set_fitted(self, table, learned | {"observed_columns_": observed, "origin_": origin})
+        learned = self._learn(table.array[:, observed])
+        set_fitted(self, table, learned | {"observed_columns_": observed})
         return self
-
-    def _origin(self, table: FloatArray, names: list[str]) -> FloatArray:
-        """Return where each column is counted from; refuse units whose squares are no numbers."""
-        if not table.size:
-            return np.zeros(table.shape[1])
-        scaling = Scaling.of(table)
-        scaling.check_units(names)
-        # Medians, which one gross value does not move. What is constant has no scale of its own: it
-        # is compared with the columns beside it.
-        scales = np.where(is_constant(table), scaling.scales.max(), scaling.scales)
-        centres = np.nanmedian(table, axis=0)
-        spreads = np.nanmedian(np.abs(table - centres), axis=0)
-        spreads = np.where(spreads > 0, np.minimum(1.5 * spreads, scales), scales)
-        far = np.abs(centres) > self._far * spreads
-        # All or none: methods that compare columns must not see the distance of their origins.
-        return round_near(centres, spreads) if far.any() else np.zeros(table.shape[1])
 
     def transform(self, X: TableLike) -> FloatArray:
         """Return the rows with every missing value imputed; what was observed stays as it is.
@@ -108,32 +76,12 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, TakesMissing, ABC):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self._completed(self._rows(X), self._fill)
-
-    def _rows(self, X: TableLike) -> FloatArray:
-        """Return new rows, none of which has a value whose square is no number."""
-        table = Table.of(X).checked(self)
-        too_large = np.abs(table.array) > _LARGEST
-        if too_large.any():
-            row, column = np.argwhere(too_large)[0]
-            raise ValueError(
-                f"Row {row} has {table.array[row, column]:.4g} in column "
-                f"{table.labels[column]!r}, but values can be compared only up to {_LARGEST:g}. "
-                "Correct the value, or measure the column in another unit."
-            )
-        return table.array
-
-    def _completed(self, table: FloatArray, fill: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Fill a copy of ``table`` on the columns that training knew, the others with zero."""
+        table = Table.of(X).checked(self).array
         out = np.where(np.isnan(table), 0.0, table)
-        known = self.observed_columns_
-        if np.isnan(table[:, known]).any():
-            out[:, known] = self._from_zero(fill(table[:, known] - self.origin_), table[:, known])
+        some = table[:, self.observed_columns_]
+        if np.isnan(some).any():
+            out[:, self.observed_columns_] = self._fill(some)
         return out
-
-    def _from_zero(self, filled: FloatArray, table: FloatArray) -> FloatArray:
-        """Count filled values from zero again; what was observed stays to the last bit."""
-        return np.where(np.isnan(table), filled + self.origin_, table)
 
     @abstractmethod
     def _learn(self, table: FloatArray) -> dict[str, object]:
@@ -175,13 +123,12 @@ class RandomImputer(Imputer):
         """
         check_is_fitted(self)
         MANY.check("n_draws", n_draws)
-        table = self._rows(X)
+        table = Table.of(X).checked(self).array
         out = np.stack([np.where(np.isnan(table), 0.0, table)] * int(n_draws))
         known = self.observed_columns_
         some = table[:, known]
         if np.isnan(some).any():
-            drawn = self._draw(some - self.origin_, n_draws, self._stream())
-            out[:, :, known] = self._from_zero(drawn, some)
+            out[:, :, known] = self._draw(some, n_draws, self._stream())
         return out
 
     def _fill(self, table: FloatArray) -> FloatArray:

@@ -35,7 +35,6 @@ class KMeansImputer(Imputer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Counted from ``origin_``: that is zero, but for columns a thousand deviations from zero.
     inertia_ : float
         The sum of squares above, on the training rows.
     n_iter_ : int

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
-from absentia.densities.em.scaling import Scaling
 from absentia.parameters import (
     COUNT,
     RandomState,
@@ -32,8 +31,6 @@ _TREES = count_from(1, 100_000)
 _FEATURES = (
     COUNT | number_between(1e-9, 1, expected="a share of the columns") | words("sqrt", "log2")
 )
-# A deviation from 1e-3 to 1e3 is left as it is.
-_USUAL_EXPONENT = 10
 
 
 @declared
@@ -78,9 +75,6 @@ class MissForestImputer(Imputer):
         are none of the kind.
     starting_values_ : ndarray
         What each column starts from.
-    units_ : ndarray
-        Powers of two in which forests see the columns: trees compute in single precision, and take
-        what varies by less than 1e-8 for constant.
     n_iter_ : int
         Rounds that count: those before the difference grew.
 
@@ -108,7 +102,6 @@ class MissForestImputer(Imputer):
     order_: IntArray = field(init=False)
     differences_: FloatArray = field(init=False)
     starting_values_: FloatArray = field(init=False)
-    units_: FloatArray = field(init=False)
     n_iter_: int = field(init=False)
 
     n_estimators: int = field(default=100, kw_only=False)
@@ -131,7 +124,6 @@ class MissForestImputer(Imputer):
                 "Columns of categorical_features must hold whole numbers, as codes do."
             )
         start = np.array([_typical(table[:, j], is_category[j]) for j in range(table.shape[1])])
-        units = np.where(is_category, 1.0, _units(table))
         n_holes = missing.sum(axis=0)
         order = np.argsort(n_holes, kind="stable")
         visited = order[n_holes[order] > 0]
@@ -142,18 +134,16 @@ class MissForestImputer(Imputer):
             updated = state.copy()
             forests = {}
             for j in visited:
-                forests[int(j)] = self._forest(
-                    updated, table, missing, j, is_category[j], units, rng
-                )
+                forests[int(j)] = self._forest(updated, table, missing, j, is_category[j], rng)
                 rows = missing[:, j]
-                updated[rows, j] = _predict(forests[int(j)], updated[rows], j, units)
+                updated[rows, j] = forests[int(j)].predict(other_columns(updated[rows], j))
             differences.append(difference_of_rounds(updated, state, missing, is_category))
             if len(differences) > 1 and grew(differences[-1], differences[-2]):
                 break
             rounds.append(forests)
             state = updated
         closing = {
-            int(j): self._forest(state, table, missing, j, is_category[j], units, rng)
+            int(j): self._forest(state, table, missing, j, is_category[j], rng)
             for j in np.setdiff1d(order, visited)
         }
         return {
@@ -162,7 +152,6 @@ class MissForestImputer(Imputer):
             "order_": order,
             "differences_": np.array(differences).reshape(-1, 2),
             "starting_values_": start,
-            "units_": units,
             "n_iter_": len(rounds),
         }
 
@@ -186,7 +175,6 @@ class MissForestImputer(Imputer):
         missing: BoolArray,
         j: int,
         is_category: bool,
-        units: FloatArray,
         rng: np.random.RandomState,
     ) -> BaseEstimator:
         """Fit a forest of column ``j`` on the others, over the rows that have it."""
@@ -198,7 +186,7 @@ class MissForestImputer(Imputer):
             random_state=rng.randint(_LARGEST_SEED),
         )
         rows = ~missing[:, j]
-        return forest.fit(other_columns(state[rows] / units, j), table[rows, j] / units[j])
+        return forest.fit(other_columns(state[rows], j), table[rows, j])
 
     def _fill(self, table: FloatArray) -> FloatArray:
         missing = np.isnan(table)
@@ -208,7 +196,7 @@ class MissForestImputer(Imputer):
             for j in self.order_[n_holes[self.order_] > 0]:
                 forest = forests.get(int(j)) or self.closing_forests_[int(j)]
                 rows = missing[:, j]
-                state[rows, j] = _predict(forest, state[rows], j, self.units_)
+                state[rows, j] = forest.predict(other_columns(state[rows], j))
         return state
 
 
@@ -219,17 +207,6 @@ def _typical(column: FloatArray, is_category: bool) -> float:
         return float(observed.mean())
     values, counts = np.unique(observed, return_counts=True)
     return float(values[np.argmax(counts)])
-
-
-def _units(table: FloatArray) -> FloatArray:
-    """Return powers of two near the deviation of columns, one where that is of order one."""
-    exponents = np.round(np.log2(Scaling.of(table).scales))
-    return np.exp2(np.where(np.abs(exponents) > _USUAL_EXPONENT, exponents, 0.0))
-
-
-def _predict(forest: BaseEstimator, state: FloatArray, j: int, units: FloatArray) -> FloatArray:
-    predicted: FloatArray = forest.predict(other_columns(state / units, j)) * units[j]
-    return predicted
 
 
 def difference_of_rounds(

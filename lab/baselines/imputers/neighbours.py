@@ -32,10 +32,9 @@ class IncompleteCaseKNNImputer(Imputer):
     Attributes
     ----------
     training_rows_ : ndarray of shape (n_samples, n_features)
-        The donors, on the columns that training knew, counted from ``origin_``: that is zero, but
-        for columns a thousand deviations from zero.
+        The donors, on the columns that training knew.
     means_ : ndarray
-        Mean of each column, counted likewise.
+        Mean of each column.
 
     Notes
     -----

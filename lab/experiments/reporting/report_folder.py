@@ -1,23 +1,14 @@
 """The folder of a report: a page, and its tables and pictures beside it.
 
-The page lists the digests of the files that belong to it, and its own, so that a later report
-replaces those and nothing else: neither a file of somebody else nor one that was changed since.
-Files are drafted first, then the page is written, then they take their places, and files of the
-last report that this one lacks are removed; the page lists what is replaced or removed, too, so
-that a report which is stopped at any moment can be written again.
+The page lists the files that belong to it, so that a later report replaces those and nothing else.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
-from weakref import finalize
 
 from absentia.cli.terminal import check_writable, protect_inputs
 from absentia.reports.report_page import MARK, Page
@@ -28,29 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: The tables that a report may have.
-TABLES = (
-    "cells",
-    "choices",
-    "failures",
-    "nemenyi",
-    "probabilities",
-    "ranks",
-    "ranks-by-rate",
-    "runs",
-    "scores",
-    "summary",
-)
 _PAGE = "index.html"
-_EXPECTED = (_PAGE, *(f"{name}.csv" for name in TABLES))
 _ENDINGS = (".html", ".csv", ".png")
-#: The line by which a page lists itself; its digest is of the page without it.
-_OWN_DIGEST = re.compile(rb'<meta data-file="index\.html" data-sha256="\w+">')
 _PNG_DPI = 144
 
 
 class ReportFolder:
-    """Collects the parts of a report, and puts them into a folder all at once.
+    """Writes the parts of a report into a folder, and at last the page that lists them.
 
     Parameters
     ----------
@@ -61,50 +36,30 @@ class ReportFolder:
     def __init__(self, path: Path):
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self._drafts = Path(tempfile.mkdtemp(dir=path, prefix=".report."))
-        self._remove_drafts = finalize(self, rmtree, self._drafts, ignore_errors=True)
-        self._names: list[str] = []
+        self._names = [_PAGE]
 
     def table(self, frame: pd.DataFrame, name: str) -> None:
-        """Add a pandas frame as CSV, under one of the names in ``TABLES``."""
-        if name not in TABLES:
-            raise ValueError(f"A report has no table {name!r}.")
-        write_csv(frame, self._draft(f"{name}.csv"))
+        """Add a pandas frame as CSV."""
+        write_csv(frame, self._place(f"{name}.csv"))
 
     def picture(self, figure: Figure, name: str) -> None:
         """Add a figure as PNG, under a name that is safe for files."""
         show_text_literally(figure)
-        figure.savefig(self._draft(f"{name}.png"), dpi=_PNG_DPI)
+        figure.savefig(self._place(f"{name}.png"), dpi=_PNG_DPI)
 
     def page(self, page: Page) -> Path:
-        """Write the page and all that was added before."""
-        check_places(self.path, [*self._names, _PAGE])
-        path = self.path / _PAGE
-        stale = {old.name for old in _files_of_the_report(self.path)} - {*self._names, _PAGE}
-        for name in (*self._names, *sorted(stale)):
-            both = [path for path in (self._drafts / name, self.path / name) if path.is_file()]
-            page.files[name] = " ".join(_digest(path) for path in both)
-        page.files[_PAGE] = hashlib.sha256(page.render().encode()).hexdigest()
-        with replaced(path) as draft:
+        """Write the page, and remove files of the last report that this one lacks."""
+        stale = _files_of_the_report(self.path) - {self.path / name for name in self._names}
+        page.files = dict.fromkeys(self._names, "")
+        with replaced(self.path / _PAGE) as draft:
             draft.write_bytes(page.render().encode())
-        for name in self._names:
-            os.replace(self._drafts / name, self.path / name)
-        for name in stale:
-            (self.path / name).unlink(missing_ok=True)
-        self._remove_drafts()
-        return path
+        for path in stale:
+            path.unlink()
+        return self.path / _PAGE
 
-    def _draft(self, name: str) -> Path:
+    def _place(self, name: str) -> Path:
         self._names.append(name)
-        return self._drafts / name
-
-
-def files_of_others(folder: Path) -> list[Path]:
-    """Return the pages, tables and pictures of a folder that no report wrote as they are now.
-
-    The page of a report lists its files; one that does not list itself is no report's.
-    """
-    return sorted(_files(folder) - _files_of_the_report(folder))
+        return self.path / name
 
 
 def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool = False) -> None:
@@ -114,30 +69,16 @@ def check_folder(folder: Path, *, inputs: Sequence[str | Path] = (), force: bool
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the name of a folder.")
-    for name in TABLES:
-        protect_inputs(folder / f"{name}.csv", inputs)
-    check_places(folder)
-    others = files_of_others(folder)
+    for path in _files(folder):
+        protect_inputs(path, inputs)
+    others = sorted(_files(folder) - _files_of_the_report(folder))
     if others and not force:
         raise ValueError(
-            f"{folder} has files that no report wrote, or that were changed since, such as "
-            f"{others[0].name}; a report might replace them: give another name, or use --force."
+            f"{folder} has files that no report wrote, such as {others[0].name}; a report might "
+            "replace them: give another name, or use --force."
         )
     folder.mkdir(parents=True, exist_ok=True)
     check_writable(folder)
-
-
-def check_places(folder: Path, names: Iterable[str] = _EXPECTED) -> None:
-    """Raise where something else than a file has the name of a report's file.
-
-    A folder, a pipe, a link to nowhere: none of them is ever replaced.
-    """
-    for path in (folder / name for name in names):
-        if os.path.lexists(path) and not path.is_file():
-            raise ValueError(
-                f"{path} is not a file, but a report has a file of that name: move it, or give "
-                "another folder."
-            )
 
 
 def _files(folder: Path) -> set[Path]:
@@ -145,20 +86,13 @@ def _files(folder: Path) -> set[Path]:
 
 
 def _files_of_the_report(folder: Path) -> set[Path]:
-    """Return the files that the page lists, and that are as they were written."""
+    """Return the files that the page of the folder lists; a page that lists none is no report's."""
     page = folder / _PAGE
     if not page.is_file() or MARK not in page.read_bytes()[:1000]:
         return set()
     head = page.read_text(encoding="utf-8", errors="replace").partition("</head>")[0]
-    listed = dict(re.findall(r'data-file="([^"]+)" data-sha256="([\w ]+)"', head))
-    return {path for path in _files(folder) if _digest(path) in listed.get(path.name, "").split()}
-
-
-def _digest(path: Path) -> str:
-    content = path.read_bytes()
-    if path.name == _PAGE:
-        content = _OWN_DIGEST.sub(b"", content, count=1)
-    return hashlib.sha256(content).hexdigest()
+    listed = set(re.findall(r'data-file="([^"]+)"', head))
+    return {path for path in _files(folder) if path.name in listed}
 
 
 def show_text_literally(figure: Figure) -> None:

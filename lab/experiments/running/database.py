@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
@@ -62,33 +60,9 @@ def database_errors(path: str) -> Iterator[None]:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a database without changing it or its folder.
-
-    SQLite keeps what was written last in a file beside the database, and has to write there even
-    to read. Where it may not, a copy of both is read.
-    """
+    """Open a database without changing it."""
     if not path.is_file():
         raise ValueError(f"There is no file {path}.")
-    try:
-        return _connected(path)
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-            raise
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
-        for ending in ("", "-wal"):
-            source = Path(f"{path}{ending}")
-            if source.is_file():
-                shutil.copyfile(source, f"{copy}{ending}")
-        copied, memory = _connected(copy), sqlite3.connect(":memory:")
-        try:
-            copied.backup(memory)
-        finally:
-            copied.close()
-        return memory
-
-
-def _connected(path: Path) -> sqlite3.Connection:
     # With no such file beside it nobody is writing, and SQLite need not put one there.
     mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=30.0)

@@ -3,14 +3,11 @@
 Each finished cell is one transaction, on the disk before the next is awaited: a run that is killed
 at any moment, also by the operating system, loses only the cells that were under way. The same
 file takes further runs, other protocols and other sizes; nothing is ever overwritten by a result
-of another seed or size. Every cell has a checksum over all that is kept of it, so that a damaged
-file does not change a result in silence: reading damaged cells is an error, and running the
-protocol again recomputes them.
+of another seed or size.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import sqlite3
@@ -68,23 +65,11 @@ CREATE TABLE IF NOT EXISTS scores (
     value REAL,
     PRIMARY KEY (protocol, size, seed, key, rate, metric)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS checksums (
-    protocol TEXT NOT NULL,
-    size TEXT NOT NULL,
-    seed INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    PRIMARY KEY (protocol, size, seed, key)
-) WITHOUT ROWID;
 """
 #: Marks a file as ours ("abse"), so that no other database is written into by mistake.
 _APPLICATION_ID = 0x61627365
 #: In the settings of a run: whether its data sets had to be the recorded ones.
 VERIFIED = "verified"
-#: In the settings of a run: all its cells have checksums.
-_HAS_CHECKSUMS = "checksums"
-#: Where the key stands in a row of the table of cells.
-_KEY = 3
 _PACKAGES = ("absentia", "numpy", "scipy", "scikit-learn", "numba", "pandas", "scikit-posthocs")
 
 
@@ -160,7 +145,7 @@ class Results:
                     protocol,
                     context.size,
                     context.seed,
-                    json.dumps({**(settings or {}), _HAS_CHECKSUMS: True}),
+                    json.dumps(settings or {}),
                     json.dumps(versions()),
                 ),
             )
@@ -173,7 +158,7 @@ class Results:
         cell = result.cell
         identity = (cell.protocol, context.size, context.seed, cell.key)
         with self._transaction() as connection:
-            for table in ("scores", "cells", "checksums"):
+            for table in ("scores", "cells"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE protocol = ? AND size = ? AND seed = ? AND key = ?",
                     identity,
@@ -201,9 +186,6 @@ class Results:
                 "INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*identity, s.rate, s.metric, float(s.value)) for s in result.scores],
             )
-            # Of what was written, read back: numbers are then what a report will see.
-            ((_, digest),) = self._digests("AND key = ?", identity)
-            connection.execute("INSERT INTO checksums VALUES (?, ?, ?, ?, ?)", (*identity, digest))
 
     def finished(self, protocol: str, context: Context, *, failed_too: bool = False) -> set[str]:
         """Return the keys of the cells that need not be run again.
@@ -216,69 +198,12 @@ class Results:
                 "WHERE cells.protocol = ? AND cells.size = ? AND cells.seed = ?"
                 + ("" if failed_too else " AND error = ''"),
                 (protocol, context.size, context.seed),
-            ).fetchall()
-        damaged = self.damaged(protocol, context.size, context.seed)
-        kept = {
-            key
-            for key, settings in rows
-            if not context.verify or json.loads(settings).get(VERIFIED, True)
-        }
-        return kept - set(damaged)
-
-    def damaged(self, protocol: str, size: str, seed: int) -> list[str]:
-        """Return the keys of the cells that are not as they were written.
-
-        Cells of runs from before there were checksums cannot be checked, and are not among them; a
-        cell of a later run without a checksum is.
-        """
-        identity = (protocol, size, seed)
-        with database_errors(self.path):
-            recorded = self._recorded_digests(identity)
-            unchecked = {
-                key
-                for key, settings in self._connection.execute(
-                    "SELECT key, runs.settings FROM cells JOIN runs USING (run) "
-                    "WHERE cells.protocol = ? AND cells.size = ? AND cells.seed = ?",
-                    identity,
-                )
-                if _HAS_CHECKSUMS not in str(settings) and key not in recorded
-            }
-            found = dict(self._digests("", identity))
-        changed = {key for key in found if key not in unchecked and found[key] != recorded.get(key)}
-        # A flipped bit can make a key of text a number, or nothing.
-        return sorted(map(str, changed | (recorded.keys() - found.keys())))
-
-    def _recorded_digests(self, identity: tuple[Any, ...]) -> dict[str, str]:
-        """Return the checksums of cells by key; none where there is no table of them."""
-        # Asked as queries ask, in any case of letters: sqlite_master knows one spelling only, and a
-        # flipped bit in it would turn the check of all cells off.
-        if not self._connection.execute("PRAGMA table_info(checksums)").fetchone():
-            return {}
-        query = "SELECT key, sha256 FROM checksums WHERE protocol = ? AND size = ? AND seed = ?"
-        return dict(self._connection.execute(query, identity))
-
-    def _digests(self, further: str, identity: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the keys of cells, and a digest of all that is kept of each."""
-        where = f"WHERE protocol = ? AND size = ? AND seed = ? {further}"
-        scores: dict[str, list[Any]] = {}
-        query = f"SELECT key, rate, metric, value FROM scores {where} ORDER BY key, rate, metric"
-        for key, *score in self._connection.execute(query, identity):
-            scores.setdefault(key, []).append(score)
-        for row in self._connection.execute(f"SELECT * FROM cells {where}", identity):
-            text = json.dumps([row, scores.pop(row[_KEY], [])], default=repr)
-            yield row[_KEY], hashlib.sha256(text.encode()).hexdigest()
-        for key in scores:  # of no cell
-            yield key, ""
-
-    def _check_undamaged(self, protocol: str, size: str, seed: int) -> None:
-        damaged = self.damaged(protocol, size, seed)
-        if damaged:
-            shown = ", ".join(damaged[:3]) + (", ..." if damaged[3:] else "")
-            raise ValueError(
-                f"{self.path} is damaged: {len(damaged)} of its cells do not agree with their "
-                f"checksums ({shown}). Run {protocol} again, at size {size} with seed {seed}, to "
-                "recompute them."
             )
+            return {
+                key
+                for key, settings in rows
+                if not context.verify or json.loads(settings).get(VERIFIED, True)
+            }
 
     def protocols(self) -> list[tuple[str, str, int, int]]:
         """Return protocol, size, seed and number of cells of what the file holds, latest last."""
@@ -308,8 +233,7 @@ class Results:
         return runs
 
     def scores(self, protocol: str, size: str, seed: int) -> pd.DataFrame:
-        """Return a pandas frame with one row per score; raises where the file is damaged."""
-        self._check_undamaged(protocol, size, seed)
+        """Return a pandas frame with one row per score."""
         return self._frame(
             "SELECT cells.dataset, cells.variant, cells.mechanism, scores.rate, cells.sample, "
             "cells.fold, cells.method, scores.metric, scores.value FROM scores "
@@ -320,7 +244,6 @@ class Results:
 
     def cells(self, protocol: str, size: str, seed: int) -> pd.DataFrame:
         """Return a pandas frame with one row per cell: its time, facts and error."""
-        self._check_undamaged(protocol, size, seed)
         frame = self._frame(
             "SELECT dataset, variant, mechanism, rate, sample, fold, method, seconds, facts, error "
             "FROM cells WHERE protocol = ? AND size = ? AND seed = ?",

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info
 
-from lab.experiments.running import database
 from lab.experiments.running import store as store_module
 from lab.experiments.running.cells import Cell, CellResult, Context, Score
 from lab.experiments.running.database import database_errors
@@ -229,43 +228,6 @@ def written(path):
     return path
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE scores SET value = value + 1e-12 WHERE rowid_ = 1",
-        "UPDATE cells SET seconds = seconds + 1 WHERE key = (SELECT min(key) FROM cells)",
-        "UPDATE cells SET error = 'x' WHERE key = (SELECT min(key) FROM cells)",
-        "DELETE FROM scores WHERE key = (SELECT min(key) FROM scores)",
-        "DELETE FROM cells WHERE key = (SELECT min(key) FROM cells)",
-        "DELETE FROM checksums WHERE key = (SELECT min(key) FROM checksums)",
-    ],
-)
-def test_damaged_cells_are_found_and_run_again(tmp_path, damage):
-    path = written(tmp_path / "r.sqlite")
-    damage = damage.replace("rowid_ = 1", "key = (SELECT min(key) FROM scores)")
-    with sqlite3.connect(path) as connection:
-        assert connection.execute(damage).rowcount == 1
-    connection.close()
-    with Results(path) as results:
-        (key,) = results.damaged("toy", "smoke", 0)
-        for read in (results.scores, results.cells):
-            with pytest.raises(ValueError, match=r"is damaged: 1 of its cells.*Run toy again"):
-                read("toy", "smoke", 0)
-        assert key not in results.finished("toy", CONTEXT)
-        assert run(TOY, results, CONTEXT, progress=False).done == 1
-        assert not results.damaged("toy", "smoke", 0)
-        assert len(results.scores("toy", "smoke", 0)) == 24
-
-
-def test_keys_that_are_no_text_any_more_are_damage(tmp_path):
-    path = written(tmp_path / "r.sqlite")
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE cells SET key = x'ff' WHERE key = (SELECT min(key) FROM cells)")
-    connection.close()
-    with Results(path) as results, pytest.raises(ValueError, match="is damaged: 2 of its cells"):
-        results.scores("toy", "smoke", 0)
-
-
 def test_names_of_columns_in_another_case_are_the_same_names(tmp_path):
     """One bit of a letter is its case, and SQLite finds it all the same."""
     path = written(tmp_path / "r.sqlite")
@@ -276,60 +238,9 @@ def test_names_of_columns_in_another_case_are_the_same_names(tmp_path):
         assert "metric" in results.scores("toy", "smoke", 0)
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-@pytest.mark.parametrize("name", [b"Checksums", b"checkSums"])
-def test_checksums_are_found_in_a_table_whose_name_has_another_case(tmp_path, name, read_only):
-    """One bit of a letter, and SQLite finds it all the same; without them nothing was checked."""
-    path = written(tmp_path / "r.sqlite")
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE scores SET value = 0.5 WHERE key = (SELECT min(key) FROM cells)")
-    connection.close()
-    content = path.read_bytes()
-    assert content.count(b"tablechecksumschecksums") == 1
-    path.write_bytes(content.replace(b"tablechecksums", b"table" + name, 1))
-    with Results(path, read_only=read_only) as results:
-        with pytest.raises(ValueError, match="is damaged: 1 of its cells"):
-            results.scores("toy", "smoke", 0)
-        assert len(results.finished("toy", CONTEXT)) == 23
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_lost_checksums_are_damage(tmp_path, read_only):
-    """The settings of the run say that there were some."""
-    path = written(tmp_path / "r.sqlite")
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE checksums")
-    connection.close()
-    with Results(path, read_only=read_only) as results:
-        with pytest.raises(ValueError, match="is damaged: 24 of its cells"):
-            results.scores("toy", "smoke", 0)
-        assert not results.finished("toy", CONTEXT)
-
-
 def test_names_that_are_no_text_any_more_are_damage():
     with pytest.raises(ValueError, match="results is damaged"), database_errors("results"):
         b"\xff".decode()
-
-
-def test_files_from_before_there_were_checksums_are_read(tmp_path):
-    path = written(tmp_path / "r.sqlite")
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE checksums")
-        connection.execute("UPDATE runs SET settings = '{}'")
-    connection.close()
-    with Results(path, read_only=True) as results:
-        assert len(results.scores("toy", "smoke", 0)) == 24
-    with Results(path) as results:
-        assert not results.damaged("toy", "smoke", 0)
-        assert len(results.finished("toy", CONTEXT)) == 24
-
-
-def test_a_nan_is_no_damage(results):
-    number = results.start_run("toy", CONTEXT)
-    cell = Cell("toy", "a", "good", "mcar", 0.1)
-    facts = {"gamma": float("nan"), "n": 3}
-    results.add(number, CONTEXT, CellResult(cell, 1, (Score("r2", float("nan"), 0),), facts))
-    assert not results.damaged("toy", "smoke", 0)
 
 
 def test_reading_changes_nothing(tmp_path):
@@ -343,26 +254,6 @@ def test_reading_changes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match="There is no file"):
         Results(tmp_path / "none", read_only=True)
-
-
-def test_a_copy_is_read_where_sqlite_may_not_write(tmp_path, monkeypatch):
-    path = tmp_path / "r.sqlite"
-    results = Results(path)
-    run(TOY, results, CONTEXT, progress=False)
-    assert (tmp_path / "r.sqlite-wal").stat().st_size  # all of it is there still
-    connected = database._connected
-
-    def forbidden(place):
-        if place == path:
-            error = sqlite3.OperationalError("unable to open database file")
-            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-            raise error
-        return connected(place)
-
-    monkeypatch.setattr(database, "_connected", forbidden)
-    with Results(path, read_only=True) as copy:
-        assert len(copy.scores("toy", "smoke", 0)) == 24
-    results.close()
 
 
 def test_locked_full_and_missing_places_get_their_own_sentences(tmp_path, monkeypatch):
