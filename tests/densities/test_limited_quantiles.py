@@ -7,8 +7,10 @@ from math import exp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import ndtr
 
 from absentia import GaussianDensity, MixedDensity, MixtureDensity, bounded
+from absentia.beliefs.column_trials import _mixture_quantiles
 
 
 def _table():
@@ -93,3 +95,23 @@ def test_limits_far_outside_keep_their_quantiles():
     assert np.isfinite(found).all()
     assert (np.diff(found) > 0).all()
     assert (np.abs(found + 100) < 1).all()
+
+
+@pytest.mark.parametrize("limits", [None, (np.array([-1.5]), np.array([1.0]))])
+def test_quantiles_of_a_mixture_have_their_share_below(limits):
+    """Components of different spreads, one of them a single point."""
+    weights = np.array([[0.2, 0.5, 0.3]])
+    means, deviations = np.array([[-2.0, 0.5, 0.75]]), np.array([[0.5, 2.0, 0.0]])
+    levels = np.array([0.01, 0.1, 0.25, 0.4, 0.97])
+    low, high = limits or (np.array([-np.inf]), np.array([np.inf]))
+    with np.errstate(over="ignore"):  # of distances in units of no spread
+        found = _mixture_quantiles(weights, means, deviations, np.append(levels, 0.7), limits)
+    *found, found_at_the_point = found[:, 0]
+    found = np.array(found)
+    shares = 0.3 * (found >= 0.75)
+    for weight, mean, deviation in ((0.2, -2.0, 0.5), (0.5, 0.5, 2.0)):
+        below = ndtr((np.array([*found, low[0], high[0]]) - mean) / deviation)
+        shares += weight * (below[:-2] - below[-2]) / (below[-1] - below[-2])
+    np.testing.assert_allclose(shares, levels, rtol=1e-12)
+    assert ((low <= found) & (found <= high)).all()
+    assert found_at_the_point == pytest.approx(0.75, rel=1e-12)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import kstest, kurtosis
 
-from absentia import amputation
+from absentia import GaussianDensity, Patterns, amputation
+from absentia.reports import little
 from absentia.reports.little import little_test
 from oracles.little import gaussian_by_em, little_statistic
 
@@ -127,6 +130,50 @@ def test_chi_square_is_trusted_for_many_rows_and_normal_columns():
     assert permuted.statistic == test.statistic
     # The share of tens of tables.
     assert permuted.p_value == pytest.approx(test.p_value, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "chance"),
+    [
+        ([1.0], 1.0),  # ten of ten are as large
+        ([0.0, 1.0], 10 / 20),
+        ([0.0], 1 / 200),
+        ([1.0] * 9 + [0.0] * 200, 10 / 200),
+    ],
+)
+def test_permutations_end_with_the_tenth_larger_statistic(monkeypatch, statistics, chance):
+    X = amputation.mcar(correlated(60, 2, seed=0), 0.2, random_state=0)
+    X = X[~np.isnan(X).all(axis=1)]
+    density, values, tables = GaussianDensity().fit(X), cycle(statistics), []
+
+    def statistic(table, patterns, tol):
+        tables.append(table)
+        return next(values), 1, density
+
+    monkeypatch.setattr(little, "_statistic", statistic)
+    found = little._permuted_chance(X, Patterns.of(X), 1e-5, 1.0, density, random_state=0)
+    assert found == chance
+    complete = X[~np.isnan(X).any(axis=1)]
+    for table in tables[:5]:
+        np.testing.assert_array_equal(np.isnan(table), np.isnan(X))
+        # Rows have moved, and nothing was drawn in place of what was observed.
+        kept = (table[:, None] == complete).all(axis=2).any(axis=1)
+        assert 10 < kept.sum() < len(complete)
+        assert (table[0] != X[0]).any()
+
+
+def test_chi_square_is_trusted_by_its_kurtosis_and_rows_per_column():
+    """A row with excess kurtosis k adds k / n to the variance of the term of its pattern."""
+    X = np.random.default_rng(0).laplace(size=(100, 2))
+    X[:20, 0] = X[20:30, 1] = np.nan
+    excess = kurtosis(X, axis=0, nan_policy="omit")
+    expected = (2 / 70 + 1 / 20 + 1 / 10) * excess.mean()
+    assert little._excess_variance(X, Patterns.of(X)) == pytest.approx(expected, rel=1e-12)
+    # Two degrees of freedom: a tenth of the variance of chi-square is 0.4.
+    for scale in (1.0, 0.5):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(little, "_excess_variance", lambda *_, s=scale: 0.599 * s)
+            assert little_test(X, p_value="chi-square").trusted == (scale == 0.5)
 
 
 def test_permutations_find_what_is_not_at_random():
