@@ -174,7 +174,7 @@ def test_the_studio_opens_every_model_and_gives_the_same_answers(capsys, folder,
     ranked = pd.read_csv(place)
     workspace = Workspace.of_model((folder / model).read_bytes(), model)
     rows = pd.read_csv(folder / "new.csv")
-    batch = workspace.answers.batch(rows)
+    batch = workspace.answers.batch(workspace.answers.read_table(rows))
     assert batch["prediction"].tolist() == pytest.approx(found["prediction"].tolist())
     np.testing.assert_allclose(batch["doubt"], found["doubt"])
     np.testing.assert_allclose(batch["due_to_unknown"], found["due_to_missing"])
@@ -257,7 +257,7 @@ def test_a_column_that_is_not_there_can_be_measured(capsys, folder):
     rows.to_csv(folder / "less.csv", index=False)
     code, out, err = run(capsys, "ask", folder / "price", folder / "less.csv", "--top", "1")
     assert code == 0
-    assert "missing in every row: dose" in err
+    assert "lacks 'dose', which the model was trained on" in err
     assert out.count("dose") == len(rows)
 
 

@@ -111,7 +111,7 @@ def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_pat
     capsys.readouterr()
     assert main(["predict", model, str(tmp_path / "less.csv")]) == 0
     out, err = capsys.readouterr()
-    assert "missing in every row: age." in err
+    assert "lacks 'age', which the model was trained on" in err
     assert len(out.splitlines()) == 31
     new[["patient"]].to_csv(tmp_path / "nothing.csv", index=False)
     assert main(["predict", model, str(tmp_path / "nothing.csv")]) == 1

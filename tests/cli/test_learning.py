@@ -60,7 +60,7 @@ def test_a_value_too_far_away_is_named_as_the_table_has_it():
     rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1e308]})
     for column in (rows["b"], pd.Series(["<0.5", "1e308"])):  # text, where another cell is a limit
         with pytest.raises(ValueError, match=r"Row 2 has 1e\+308 in column 'b'"):
-            TableModel(model).read(rows.assign(b=column), rows.copy, "new.csv", print)
+            TableModel(model).read(rows.assign(b=column))
 
 
 def test_the_support_of_a_column_is_given_on_the_command_line(tmp_path, capsys):

@@ -75,7 +75,7 @@ def test_train_predict_and_ask(files, capsys):
     assert "Ward: 2 categories" in said
     assert main(["predict", "model", "new.csv", "--uncertainty", "-o", "out.csv"]) == 0
     said = capsys.readouterr().err
-    assert "missing in every row: BP" in said
+    assert "lacks 'BP'" in said
     assert "Words that did not occur in training count as missing: 'East' in 'Ward'." in said
     assert "Bill: 1 value cannot be read as a number, such as '12 apples' in row 1" in said
     assert pd.read_csv("out.csv")["prediction"].tolist() == ["well", "relapse"]

@@ -343,7 +343,7 @@ def test_the_command_line_predicts_with_a_model_of_the_studio(tmp_path, classifi
         small_model(classifies).estimator.predict(mixed_table()).tolist()
     )
     assert main(["predict", *files, "--uncertainty", "--force"]) == 0
-    batch = workspace.answers.batch(mixed_table())
+    batch = workspace.answers.batch(workspace.answers.read_table(mixed_table()))
     assert pd.read_csv(out)["doubt"].tolist() == pytest.approx(batch["doubt"].tolist())
     assert main(["ask", *files, "--force"]) == 0
     asked = pd.read_csv(out)

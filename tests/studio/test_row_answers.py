@@ -118,7 +118,7 @@ def test_a_bound_far_away_says_nothing_and_an_impossible_one_is_ignored(answers)
 
 def test_a_batch_says_what_single_rows_say(answers):
     frame = mixed_table().head(6)
-    batch = answers.batch(frame)
+    batch = answers.batch(answers.read_table(frame))
     for i in range(6):
         values = {
             name: FieldValue("value", str(frame[name].iloc[i]))
@@ -165,7 +165,7 @@ def test_training_learns_from_limits():
     assert any("are limits" in note for note in trained.notes)
     assert trained.score > trained_on(holes.drop(columns="size"), "kind").score + 0.1
     answers = RowAnswers(trained.model)
-    batch = answers.batch(classes)
+    batch = answers.batch(answers.read_table(classes))
     assert not batch["unknown_fields"].any()
     assert (batch["prediction"] == frame["kind"])[frame["a"] == ">0.5"].mean() > 0.95
     field = answers.fields()[0]
@@ -173,7 +173,8 @@ def test_training_learns_from_limits():
     assert abs(field["mean"] - known.mean()) < 0.2  # in the units of the table
     regression = trained_on(quantity, "size")
     assert regression.score > trained_on(holes.drop(columns="kind"), "size").score + 0.2
-    intervals = RowAnswers(regression.model).batch(quantity)
+    intervals = RowAnswers(regression.model)
+    intervals = intervals.batch(intervals.read_table(quantity))
     assert (intervals["lower"] < intervals["upper"]).all()
 
 

@@ -7,7 +7,7 @@ import pytest
 from absentia import TableEncoder
 from absentia.cli import main
 from absentia.tables.files.delimited import cells_as_written, read_delimited
-from absentia.tables.plan_notes import as_written, row_notes
+from absentia.tables.plan_notes import as_written
 
 
 def table(n: int = 80) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def test_rows_like_those_of_training_have_no_note(folder, capsys):
 def test_numbers_where_training_had_words_are_said():
     rng = np.random.default_rng(0)
     encoder = TableEncoder().fit(pd.DataFrame({"ward": rng.choice(["01", "02", "A1"], 60)}))
-    (note,) = row_notes(encoder, pd.DataFrame({"ward": [1, 2]}), "new.csv")
+    (note,) = encoder.read_noted(pd.DataFrame({"ward": [1, 2]})).notes
     assert (
         note == "Words that did not occur in training count as missing: '1' in 'ward' and 1 more."
     )

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
-    from absentia.recipe.model import Interval, TableModel
+    from absentia.recipe.model import TableModel
+    from absentia.tables.column_plan import ReadFrame
     from absentia.tables.encoder import TableEncoder
 
 
@@ -178,8 +179,8 @@ def predict(
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
     check_output(output, inputs=[file, model], force=force)
-    fitted, frame, cells = _model_and_rows(model, file, sheet)
-    rows = fitted.rows(frame)
+    fitted, read, cells = _model_and_rows(model, file, sheet)
+    rows = read.table
     found = predictions(fitted, rows, probabilities or (uncertainty and fitted.classes is not None))
     if uncertainty:
         found |= _doubts(fitted, rows)
@@ -187,7 +188,7 @@ def predict(
         found |= _regions(fitted, rows, coverage)
     if output not in (None, "-"):
         output = str(place_now(Path(str(output)), force=force))
-    kept = cells() if keep and not has_types(output) else frame
+    kept = cells() if keep and not has_types(output) else read.frame
     write_table(written_with(kept, found, keep=keep), output)
 
 
@@ -202,30 +203,15 @@ def predictions(model: TableModel, rows: Any, probabilities: bool) -> dict[str, 
 
 
 def _doubts(model: TableModel, rows: Any) -> dict[str, np.ndarray]:
-    found = model.doubts(rows)
-    named = {} if found.interval is None else _ends(found.interval)
-    named["doubt"] = found.doubt
-    if found.percent is not None:
-        named["doubt_percent"] = found.percent
-    named["due_to_missing"] = found.due_to_missing
-    ranked = model.next_measurements(rows)
-    named["matters_most"] = np.array(
-        [best[0].name if best else "" for best in ranked], dtype=object
-    )
-    return named
-
-
-def _ends(interval: Interval) -> dict[str, np.ndarray]:
-    ends = {"lower": interval.lower, "upper": interval.upper}
-    rows = interval.n_calibration
-    return ends if rows is None else ends | {"calibration_rows": rows}
+    best = [ranked[0]["column"] if ranked else "" for ranked in model.next_measurements(rows)]
+    return model.doubts(rows).by_name() | {"matters_most": np.array(best, dtype=object)}
 
 
 def _regions(model: TableModel, rows: Any, coverage: float) -> dict[str, np.ndarray]:
     """Return intervals or label sets by name, with a note on rows without a guarantee."""
     if model.classes is None:
         interval = model.interval(rows, coverage)
-        found, without = _ends(interval), int(np.isinf(interval.lower).sum())
+        found, without = interval.by_name(), int(np.isinf(interval.lower).sum())
     else:
         sets = model.label_sets(rows, coverage)
         named = zip(sets.classes, sets.members.T, strict=True)
@@ -294,23 +280,15 @@ def ask(
 
     check_output(output, inputs=[file, model, costs or file], force=force)
     prices = {} if costs is None else costs_from(read_table(costs), costs)
-    fitted, frame, _ = _model_and_rows(model, file, sheet)
-    rows = fitted.rows(frame)
-    ranked = fitted.next_measurements(rows, prices)
-    entries = [(row, *c) for row, best in enumerate(ranked, start=1) for c in best[:top]]
-    found = pd.DataFrame(entries, columns=["row", "column", "gain", "cost", "gain_per_cost"])
-    if fitted.classes is None:
-        now = fitted.doubts(rows).doubt[found["row"].to_numpy(dtype=np.intp) - 1]
-        left = np.clip(1.0 - found["gain"].to_numpy(dtype=np.float64), 0.0, 1.0)
-        found.insert(2, "doubt", now)
-        found.insert(3, "doubt_after", now * np.sqrt(left))
-    else:
-        percent = 100 * found["gain"].astype(np.float64) / np.log(max(len(fitted.classes), 2))
-        found.insert(3, "gain_percent", percent)
-    _show(_with_unused(found, fitted, frame) if keep else found, output)
-    complete = len(frame) - found["row"].nunique()
+    fitted, read, _ = _model_and_rows(model, file, sheet)
+    ranked = fitted.next_measurements(read.table, prices)
+    entries = [{"row": row} | c for row, best in enumerate(ranked, start=1) for c in best[:top]]
+    known = ["row", "column", "gain", "cost", "gain_per_cost"]
+    found = pd.DataFrame(entries, columns=None if entries else known)
+    _show(_with_unused(found, fitted, read.frame) if keep else found, output)
+    complete = len(read.frame) - found["row"].nunique()
     if complete:
-        say(f"{complete} of {len(frame)} rows miss nothing that the model uses.")
+        say(f"{complete} of {len(read.frame)} rows miss nothing that the model uses.")
 
 
 def _show(found: pd.DataFrame, output: str | None) -> None:
@@ -328,9 +306,8 @@ def _digits(value: float) -> str:
 
 def _with_unused(found: pd.DataFrame, model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
     """Return results by row with the columns that the model does not use, such as ids, in front."""
-    used = set(model.encoder.plan_.source_columns())
-    unused = [name for name in frame.columns if name not in used]
-    kept = frame[unused].iloc[found["row"].to_numpy(dtype=np.intp) - 1].reset_index(drop=True)
+    rows = found["row"].to_numpy(dtype=np.intp) - 1
+    kept = model.unused(frame).iloc[rows].reset_index(drop=True)
     kept.columns = [f"{name}_2" if name in found else str(name) for name in kept.columns]
     for place, name in enumerate(kept.columns, start=1):
         found.insert(place, name, kept[name])
@@ -353,9 +330,9 @@ def explain(
     probability of the second of two classes and of the likeliest of several.
     """
     check_output(output, inputs=[file, model], force=force)
-    fitted, frame, _ = _model_and_rows(model, file, sheet)
-    found = fitted.explanation(fitted.rows(frame)).ranked(top)
-    _show(_with_unused(found, fitted, frame) if keep else found, output)
+    fitted, read, _ = _model_and_rows(model, file, sheet)
+    found = fitted.explanation(read.table).ranked(top)
+    _show(_with_unused(found, fitted, read.frame) if keep else found, output)
 
 
 def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
@@ -395,7 +372,7 @@ def costs_from(frame: pd.DataFrame, source: str) -> dict[str, float]:
 
 def _model_and_rows(
     path: Path, file: str, sheet: str | None
-) -> tuple[TableModel, pd.DataFrame, Callable[[], pd.DataFrame]]:
+) -> tuple[TableModel, ReadFrame, Callable[[], pd.DataFrame]]:
     """Load a model and rows for it, with notes on what it cannot use of them.
 
     The function returns the cells of those rows as the file has them.
@@ -404,7 +381,10 @@ def _model_and_rows(
 
     model = TableModel(_load(path))
     frame, cells = read_table_and_cells(file, sheet)
-    return model, model.read(frame, cells, file, say), cells
+    read = model.read(frame, cells)
+    for note in (*read.notes, *read.far):
+        say(note)
+    return model, read, cells
 
 
 def _load(path: Path) -> BaseEstimator:

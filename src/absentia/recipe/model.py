@@ -23,7 +23,6 @@ from absentia.automatic import AutoRegressor
 from absentia.beliefs.prior import FARTHEST
 from absentia.decisions import measure_next
 from absentia.decisions.measurements import RankedColumn, rank_source_columns
-from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.uncertainty import Uncertainty, entropy
 from absentia.predictions import (
     ConformalClassifier,
@@ -34,9 +33,10 @@ from absentia.predictions import (
     predict_uncertainty,
 )
 from absentia.tables import FloatArray, Table
+from absentia.tables.column_plan import ReadFrame
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import too_far
-from absentia.tables.plan_notes import as_written, row_notes
+from absentia.tables.plan_notes import as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +52,11 @@ class Interval(NamedTuple):
     upper: FloatArray
     n_calibration: np.ndarray | None
 
+    def by_name(self) -> dict[str, np.ndarray]:
+        """Return the columns of a table, in their order."""
+        ends = {"lower": self.lower, "upper": self.upper}
+        return ends | ({} if (n := self.n_calibration) is None else {"calibration_rows": n})
+
 
 class Doubts(NamedTuple):
     """Uncertainty of predictions.
@@ -66,6 +71,14 @@ class Doubts(NamedTuple):
     due_to_missing: FloatArray
     interval: Interval | None
     percent: FloatArray | None = None
+
+    def by_name(self) -> dict[str, np.ndarray]:
+        """Return the columns of a table, in their order."""
+        named = {} if self.interval is None else self.interval.by_name()
+        named["doubt"] = self.doubt
+        if self.percent is not None:
+            named["doubt_percent"] = self.percent
+        return named | {"due_to_missing": self.due_to_missing}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,27 +121,19 @@ class TableModel:
         return getattr(self.machine, "classes_", None)
 
     def read(
-        self,
-        frame: pd.DataFrame,
-        cells: Callable[[], pd.DataFrame],
-        source: str,
-        note: Callable[[str], None],
-    ) -> pd.DataFrame:
-        """Return rows of a file as the model reads them, with notes on what it cannot use.
+        self, frame: pd.DataFrame, cells: Callable[[], pd.DataFrame] | None = None
+    ) -> ReadFrame:
+        """Read raw rows into the units of the machine, with notes on what it cannot use of them.
 
-        ``cells`` returns the cells of the same rows as the file ``source`` has them.
+        ``cells`` returns the cells of the same rows as their file has them.
         """
-        frame = as_written(self.encoder, frame, cells)
-        self.check_reach(frame)
-        for sentence in row_notes(self.encoder, frame, source):
-            note(sentence)
-        return frame
+        frame = frame if cells is None else as_written(self.encoder, frame, cells)
+        self._check_reach(frame)
+        return self.encoder.read_noted(frame)
 
     def rows(self, frame: pd.DataFrame) -> Table:
         """Return raw rows in the units of the machine, with limits such as ``<0.5``."""
-        with hidden_warnings(category=UserWarning):  # `read` has said it
-            rows = self.pipeline[:-1].transform(frame)
-        return rows if isinstance(rows, Table) else Table(np.asarray(rows), columns_checked=True)
+        return self.encoder.read_noted(frame).table
 
     def predict(self, rows: Table) -> np.ndarray:
         """Return the prediction of each row: a class, or a quantity in its own units."""
@@ -184,19 +189,38 @@ class TableModel:
 
     def next_measurements(
         self, rows: Table, costs: Mapping[str, float] | None = None
-    ) -> list[list[RankedColumn]]:
+    ) -> list[list[dict[str, Any]]]:
         """Return the missing columns of each row by expected gain per cost, best first.
 
-        The gain is the entropy in nats or, for quantities, the share of the row's variance that
-        knowing the value is expected to remove. Of a column of words, the most informative word
-        counts.
+        The gain is the entropy in nats (``gain_percent``: in percent of that of equally likely
+        classes) or, for quantities, the share of the row's variance that knowing the value is
+        expected to remove, beside the standard deviation of the prediction before and after. Of a
+        column of words, the most informative word counts.
         """
-        gains = measure_next(self.machine, rows).gain
+        gains, spread = measure_next(self.machine, rows).gain, np.zeros(len(rows))
         if self.classes is None:
             variance = self._variance(self._uncertainty(rows))
+            spread = self._scale * np.sqrt(variance)
             # A row whose prediction is certain has nothing to gain.
             gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
-        return rank_source_columns(gains, list(self.encoder.plan_.source_columns()), costs)
+        ranked = rank_source_columns(gains, list(self.encoder.plan_.source_columns()), costs)
+        most = np.log(2 if self.classes is None else max(len(self.classes), 2))
+
+        def entry(found: RankedColumn, now: float) -> dict[str, Any]:
+            name, gain, *cost = found
+            said: dict[str, Any] = {"gain": gain, "gain_percent": 100 * gain / most}
+            if self.classes is None:
+                left = min(max(1.0 - gain, 0.0), 1.0)
+                said = {"doubt": now, "doubt_after": now * left**0.5, "gain": gain}
+            return {"column": name, **said, "cost": cost[0], "gain_per_cost": cost[1]}
+
+        pairs = zip(ranked, spread.tolist(), strict=True)
+        return [[entry(found, now) for found in best] for best, now in pairs]
+
+    def unused(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns of a table that the model does not use, such as ids."""
+        used = set(self.encoder.plan_.source_columns())
+        return frame[[name for name in frame.columns if name not in used]]
 
     def explanation(self, rows: Table, **settings: Any) -> Explanation:
         """Return the values of the raw columns of each row, in the units of the target."""
@@ -239,7 +263,7 @@ class TableModel:
                 "--calibrate 0.2."
             )
 
-    def check_reach(self, frame: pd.DataFrame) -> None:
+    def _check_reach(self, frame: pd.DataFrame) -> None:
         """Refuse values that no machine reaches, by the names and in the units of the table."""
         import pandas as pd
 

@@ -18,6 +18,7 @@ from absentia.recipe.learning_table import sample_in_proportion, split_target
 from absentia.recipe.model import TableModel
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.row_pictures import QUICK, Json
+from absentia.tables.column_plan import ReadFrame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,14 +159,14 @@ def pictures(found: training.Training) -> Json:
     return {"confusion": confusion.tolist(), "calibration": calibration}
 
 
-def answer_batch(step: Step, model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
+def answer_batch(step: Step, model: TableModel, rows: ReadFrame) -> pd.DataFrame:
     """Predict a batch in a worker, some rows at a time."""
     import pandas as pd
 
-    parts, answers = [], RowAnswers(model)
-    for start in range(0, len(frame), _BATCH_ROWS):
-        step(start / len(frame), f"predicting {len(frame):,} rows")
-        part = answers.batch(frame.iloc[start : start + _BATCH_ROWS])
+    parts, answers, n = [], RowAnswers(model), len(rows.frame)
+    for start in range(0, n, _BATCH_ROWS):
+        step(start / n, f"predicting {n:,} rows")
+        part = answers.batch(rows.part(slice(start, start + _BATCH_ROWS)))
         parts.append(part.assign(row=part["row"] + start))
     return pd.concat(parts, ignore_index=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from absentia.predictions.marginal import find_density
 from absentia.recipe.model import Doubts, TableModel
 from absentia.studio.row_pictures import QUICK, Json, RowPictures
 from absentia.tables import Table
+from absentia.tables.column_plan import ReadFrame
 from absentia.tables.files.formats import read_bytes
-from absentia.tables.plan_notes import far_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ class RowAnswers:
             **found,
             "note": " ".join(filter(None, (note, found["note"]))),
             "unread": unread,
-            "next": self._next(row, dict(costs or {}), float(doubts.doubt[0])),
+            "next": self._next(row, dict(costs or {})),
             "n_unknown": int(self._unknown_fields(row)[0]),
             "beliefs": self.pictures.beliefs(row),
         }
@@ -129,33 +129,29 @@ class RowAnswers:
         written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
         encoder = self.model.encoder
         frame = pd.DataFrame({n: [written.get(n)] for n in encoder.columns_}, dtype=object)
-        self.model.check_reach(frame)
-        row = self.model.rows(frame)
+        read = self.model.read(frame)
+        row, notes = read.table, [*read.far]
         unread = [name for name in written if self._part(row.unknown, name).all()]
-        columns, readings, _ = encoder.plan_.later(frame)
-        notes = far_notes(encoder, columns, {n: r for n, r in readings.items() if n in written})
         if row.limited.any() and not self._is_possible(row):
             row = Table(row.array, columns_checked=True)
             notes.append("These bounds hardly fit the other values, so they are ignored.")
         return row, unread, " ".join(notes).replace(", row 1 (", " (")
 
-    def read_batch(self, content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
-        """Return a file as a table, and add notes on cells that the model cannot use."""
+    def read_batch(self, content: bytes, name: str) -> ReadFrame:
+        """Read a file as a batch, with notes."""
+        notes: list[str] = []
         frame, cells = read_bytes(content, name, notes.append)
-        return self.model.read(frame, cells, name, notes.append) if len(frame) else frame
+        _check_batch(frame)
+        read = self.model.read(frame, cells)
+        return replace(read, notes=[*notes, *read.notes, *read.far])
 
-    def check_batch(self, frame: pd.DataFrame) -> None:
-        """Raise where a table cannot be a batch."""
-        if len(frame) > _MOST_BATCH_ROWS:
-            raise ValueError(
-                f"A batch has at most {_MOST_BATCH_ROWS:,} rows, found {len(frame):,}: split the "
-                "file, or use `absentia predict`."
-            )
-        if not len(frame):
-            raise ValueError("The file has a header but no rows: a batch needs at least one row.")
+    def read_table(self, frame: pd.DataFrame) -> ReadFrame:
+        """Read a table as a batch, without notes: they were made when it was trained on."""
+        _check_batch(frame)
+        return replace(self.model.read(frame), notes=())
 
-    def batch(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Answer every row of a raw table, with its uncertainty, as a pandas frame.
+    def batch(self, read: ReadFrame) -> pd.DataFrame:
+        """Answer every row of a batch, with its uncertainty, as a pandas frame.
 
         Columns ``row`` (from 1), those of the table that the model does not use, such as ids,
         ``prediction``, then ``probability`` or ``lower`` and ``upper``, ``doubt`` (entropy in nats,
@@ -164,28 +160,21 @@ class RowAnswers:
         """
         import pandas as pd
 
-        self.check_batch(frame)
-        rows = self.model.rows(frame)
-        doubts = self.model.doubts(rows)
-        data: Json = {"row": np.arange(1, len(rows) + 1)}
+        rows, data = read.table, Json()
         if self.classes:
             chances = self.model.probabilities(rows)
             data["prediction"] = np.array(self.classes, dtype=object)[chances.argmax(axis=1)]
             data["probability"] = chances.max(axis=1)
         else:
             data["prediction"] = self.model.predict(rows)
-        if doubts.interval is not None:
-            data["lower"], data["upper"] = doubts.interval[:2]
-        data["doubt"] = doubts.doubt
-        if doubts.percent is not None:
-            data["doubt_percent"] = doubts.percent
-        data["due_to_unknown"] = doubts.due_to_missing
+        data |= self.model.doubts(rows).by_name()
+        data["due_to_unknown"] = data.pop("due_to_missing")
         data["unknown_fields"] = self._unknown_fields(rows)
-        kept = frame[[name for name in frame.columns if name not in self._widths]]
-        kept.columns = [f"{name} (table)" if name in data else str(name) for name in kept.columns]
-        found = pd.DataFrame(data)
+        kept = self.model.unused(read.frame).reset_index(drop=True)
+        taken = {"row", *data}
+        kept.columns = [f"{name} (table)" if name in taken else str(name) for name in kept.columns]
         return pd.concat(
-            [found[["row"]], kept.reset_index(drop=True), found.drop(columns="row")], axis=1
+            [pd.DataFrame({"row": np.arange(1, len(rows) + 1)}), kept, pd.DataFrame(data)], axis=1
         )
 
     def _part(self, row: np.ndarray, name: str) -> np.ndarray:
@@ -212,27 +201,33 @@ class RowAnswers:
         prediction = float(self.model.predict(row)[0])
         return found | {"prediction": prediction, "lower": _finite(lower), "upper": _finite(upper)}
 
-    def _next(self, row: Table, costs: dict[str, float], now: float) -> list[Json]:
-        """Return the unknown fields, ranked; ``now`` is the uncertainty of the prediction."""
+    def _next(self, row: Table, costs: dict[str, float]) -> list[Json]:
+        """Return the unknown fields, ranked."""
         if not row.mask.any():
             return []
         for name, cost in costs.items():
             POSITIVE.check(f"The cost of {name}", cost)
         known = {name: cost for name, cost in costs.items() if name in self._widths}
-        found: list[Json] = [
-            {"name": c.name, "gain": c.gain, "cost": c.cost, "per_cost": _finite(c.gain_per_cost)}
-            for c in self.model.next_measurements(row, known)[0]
+        return [
+            {"name": found.pop("column"), "per_cost": _finite(found.pop("gain_per_cost")), **found}
+            for found in self.model.next_measurements(row, known)[0]
         ]
-        if not self.classes:
-            for entry in found:
-                left = min(max(1.0 - entry["gain"], 0.0), 1.0)
-                entry |= {"doubt": now, "doubt_after": left**0.5 * now}
-        return found
 
     def _unknown_fields(self, rows: Table) -> np.ndarray:
         """Return the number of fields of each row without even a bound."""
         starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
         return rows.unknown[:, starts].sum(axis=1)
+
+
+def _check_batch(frame: pd.DataFrame) -> None:
+    """Raise where a table cannot be a batch."""
+    if len(frame) > _MOST_BATCH_ROWS:
+        raise ValueError(
+            f"A batch has at most {_MOST_BATCH_ROWS:,} rows, found {len(frame):,}: split the "
+            "file, or use `absentia predict`."
+        )
+    if not len(frame):
+        raise ValueError("The file has a header but no rows: a batch needs at least one row.")
 
 
 def _finite(value: float) -> float | None:

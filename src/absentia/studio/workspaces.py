@@ -193,14 +193,13 @@ class Workspace:
 
     def start_batch(self, content: bytes = b"", name: str = "") -> dict[str, object]:
         """Answer the rows of a CSV file (of the table, if there is none) in a worker."""
-        answers, notes = self.model_answers, list[str]()
-        frame = answers.read_batch(content, name, notes) if content else self.table
-        answers.check_batch(frame)
+        answers = self.model_answers
+        rows = answers.read_batch(content, name) if content else answers.read_table(self.table)
         with self._lock:
             if self.job is not None and self.job.look() == "running":
                 raise ValueError("Other work is running: wait for it, or stop it first.")
-            self.job = Job(answer_batch, model=answers.model, frame=frame)
-            self._batch_notes = notes
+            self.job = Job(answer_batch, model=answers.model, rows=rows)
+            self._batch_notes = rows.notes
             return self.progress()
 
     def _take_batch(self, found: Any) -> dict[str, object]:

@@ -8,7 +8,7 @@ filled once (:meth:`ColumnPlan.read_frame`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,12 @@ from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
-from absentia.tables.columns.readings import ColumnReading, filled, without_sentinels
+from absentia.tables.columns.readings import (
+    ColumnReading,
+    filled,
+    places_of,
+    without_sentinels,
+)
 from absentia.tables.columns.supports import Support
 from absentia.tables.columns.training_columns import (
     Options,
@@ -29,12 +34,7 @@ from absentia.tables.columns.training_columns import (
 from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import aligned
-from absentia.tables.plan_notes import (
-    absent_columns,
-    plan_lines,
-    warn_of_absent_columns,
-    warn_of_later_columns,
-)
+from absentia.tables.plan_notes import far_notes, later_notes, plan_lines, warn
 from absentia.tables.reading import FloatArray, IntArray, as_frame, from_arrow, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
@@ -51,11 +51,21 @@ class ReadFrame:
 
     ``frame`` is the pandas frame as it was given, ``table`` has its numbers in the units of the
     plan, with their limits, and ``own`` the same numbers before standard units, to the last bit.
+    ``notes`` are sentences on cells of a later frame that are not used, ``far`` on values far
+    beyond those of training.
     """
 
     frame: pd.DataFrame
     table: Table
     own: FloatArray
+    notes: Sequence[str] = ()
+    far: Sequence[str] = ()
+
+    def part(self, rows: slice) -> ReadFrame:
+        """Return some of the rows."""
+        return replace(
+            self, frame=self.frame.iloc[rows], table=self.table[rows], own=self.own[rows]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,13 +329,25 @@ optional
             raise ValueError("Found a table with 0 samples; a minimum of 1 is required.")
         return self.read_later(frame)
 
-    def read_later(self, frame: pd.DataFrame) -> ReadFrame:
-        """Read a pandas frame, which may have no rows, and warn of cells that are not used."""
+    def read_later(
+        self, frame: pd.DataFrame, ranges: Mapping[str, FloatArray] | None = None
+    ) -> ReadFrame:
+        """Read a pandas frame, which may have no rows, and warn of cells that are not used.
+
+        With the ``ranges`` of the columns in training nothing is warned of: the notes are those on
+        all such cells, and on values far beyond training.
+        """
         columns, readings, separator = self.later(frame)
-        warn_of_absent_columns(absent_columns(columns, readings))
-        warn_of_later_columns(columns, readings, separator)
+        notes = later_notes(columns, readings, separator, new_only=ranges is None)
         own = filled(columns, readings, len(frame), self.codes)
-        return ReadFrame(frame, self._table(own, columns, readings), own)
+        far: list[str] = []
+        if ranges is None:
+            warn(notes)
+        else:
+            places = places_of(readings, self.codes)
+            first = {name: own[:, place.start] for name, place in places.items()}
+            far = far_notes(columns, readings, first, ranges)
+        return ReadFrame(frame, self._table(own, columns, readings), own, notes, far)
 
     def _table(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ from absentia.tables.reading import (
 from absentia.tables.rows import MemoryRows, Rows, TakesMissing
 from absentia.tables.streams import Stream
 from absentia.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TableEncoder"]
 
@@ -186,16 +189,18 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         self.__dict__ = fitted.__dict__  # all at once: no interruption leaves one half of it
         return read
 
+    def read_noted(self, frame: pd.DataFrame) -> ReadFrame:
+        """Read a later pandas frame as with ``limits``, with notes in place of warnings."""
+        read = self.plan_.read_later(frame, dict(zip(self.columns_, self.ranges_, strict=True)))
+        return replace(read, table=_without_plan(read.table))
+
     def transform(self, X: Any) -> Any:
         """Return the table as numbers, shape (n_samples, n_features_out_), NaN where missing."""
         check_is_fitted(self)
         return self._numbers(self.plan_.read_later(as_frame(X)))
 
     def _numbers(self, read: ReadFrame) -> Any:
-        """Return an array; rows with limits without the plan, whose columns are the encoder's."""
-        if not self.limits:
-            return read.own
-        return Table(read.table.array, lower=read.table.lower, upper=read.table.upper)
+        return _without_plan(read.table) if self.limits else read.own
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the numbers that come out: ``column`` or ``column=value``."""
@@ -208,6 +213,11 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _without_plan(table: Table) -> Table:
+    """Return numbers and limits alone: their columns are those of the encoder."""
+    return Table(table.array, lower=table.lower, upper=table.upper)
 
 
 def _ranges(plan: ColumnPlan, own: FloatArray) -> FloatArray:

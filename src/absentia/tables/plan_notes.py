@@ -7,7 +7,7 @@ missing values, which a model accepts. But the reader of a prediction must know 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from absentia.tables.encoder import TableEncoder
 
-#: The number of phrases in a note, and in a warning.
-_NAMED, _WARNED = 5, 8
+#: The number of phrases in a note.
+_NAMED = 5
 _READ_AS = {"number": "a number", "date": "a date", "duration": "a duration"}
 #: Types whose cells all have a value, unless they are missing.
 _TYPES = {"number": "iufb", "date": "M", "duration": "m"}
@@ -54,7 +54,9 @@ def plan_lines(readings: Mapping[str, ColumnReading], codes: bool) -> list[tuple
     return lines
 
 
-def absent_columns(found: Mapping[str, Column], readings: Mapping[str, ColumnReading]) -> list[str]:
+def _absent_columns(
+    found: Mapping[str, Column], readings: Mapping[str, ColumnReading]
+) -> list[str]:
     """Return the columns that are read and absent from a table; ValueError where all are."""
     needed = [name for name, reading in readings.items() if reading.width()]
     absent = [name for name in needed if name not in found]
@@ -79,27 +81,40 @@ def absent_names(found: list[str] | None, known: list[str] | None) -> list[str]:
 
 def warn_of_absent_columns(absent: list[str]) -> None:
     """Warn of columns of training that a table lacks."""
-    if absent:
-        counts = "it counts" if len(absent) == 1 else "they count"
-        _warn(
-            f"The table lacks {listed(absent)}, which the model was trained on: {counts} as "
-            "missing in every row."
-        )
+    warn(_absent_note(absent))
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=frames_of_absentia())
+def _absent_note(absent: list[str]) -> list[str]:
+    counts = "it counts" if len(absent) == 1 else "they count"
+    note = f"The table lacks {listed(absent)}, which the model was trained on: {counts} as missing"
+    return [f"{note} in every row."] if absent else []
 
 
-def warn_of_later_columns(
-    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
-) -> None:
-    """Warn of cells of a later frame that count as missing, and of other decimal signs."""
-    unread = _unread_cells(columns, readings, as_in_training=False)
-    if unread:
-        _warn(f"Cells that cannot be read: {'; '.join(unread[:_WARNED])}.")
-    for said, found, between in _other_words(columns, readings, separator):
-        _warn(f"{said}: {between.join(found[:_WARNED])}.")
+def warn(sentences: Iterable[str]) -> None:
+    """Warn of what sentences say, at the line of the user."""
+    for sentence in sentences:
+        warnings.warn(sentence, stacklevel=frames_of_absentia())
+
+
+def later_notes(
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    separator: str | None,
+    *,
+    new_only: bool = False,
+) -> list[str]:
+    """Return sentences on absent columns, cells that are not used, and other decimal signs.
+
+    With ``new_only`` columns are passed over that had such cells in training already, half as often
+    or more. ``separator`` is that of the file, if the frame comes from one.
+    """
+    found = _absent_note(_absent_columns(columns, readings))
+    for said, cells, between in _other_words(columns, readings, separator):
+        found.append(f"{said}: {_some(cells, between)}.")
+    unread = _unread_cells(columns, readings, new_only)
+    if new_only and unread:  # one warning for all columns
+        unread = [f"Cells that cannot be read: {_some(unread, '; ')}"]
+    return found + [f"{phrase}." for phrase in unread]
 
 
 def _other_words(
@@ -127,16 +142,12 @@ def _no_number(column: Column, reading: ColumnReading) -> BoolArray:
 
 
 def _unread_cells(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    *,
-    as_in_training: bool = True,
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], new_only: bool
 ) -> list[str]:
     """Return a phrase per column with cells that hold something else than it is read as.
 
     Limits such as ``<0.5`` and sentinels of training are read, and ``n/a`` is an empty cell: these
-    do not count. With ``as_in_training=False`` columns are passed over that had such cells in
-    training already, half as often or more.
+    do not count.
     """
     found = []
     for name, reading in readings.items():
@@ -152,7 +163,7 @@ def _unread_cells(
             unread = reading.missing(column) & ~known
         before = counts.unreadable / max(1, counts.read + counts.bounds + counts.unreadable)
         number, n_filled = int(unread.sum()), int((column.codes >= 0).sum())
-        if number > (0 if as_in_training else 2 * before * n_filled):
+        if number > (2 * before * n_filled if new_only else 0):
             first = int(np.flatnonzero(unread)[0])
             found.append(
                 f"{name}: {counted(number, 'value')} cannot be read as {_READ_AS[reading.kind]}, "
@@ -214,28 +225,22 @@ def _spelled_otherwise(column: Column, reading: ColumnReading) -> str:
     return (other if known else "") or ("" if reading.grouped else grouped)
 
 
-def row_notes(encoder: TableEncoder, frame: pd.DataFrame, source: str) -> list[str]:
-    """Return sentences on cells of a table that are not used, and on values far from training."""
-    columns, readings, separator = encoder.plan_.later(frame)
-    absent = absent_columns(columns, readings)
-    used = {n: r for n, r in readings.items() if not r.left_out and n in columns}
-    notes = []
-    if absent:
-        notes.append(
-            f"Columns that {source} lacks count as missing in every row: {', '.join(absent)}."
-        )
-    for said, found, between in _other_words(columns, readings, separator):
-        notes.append(f"{said}: {_some(found, between)}.")
-    notes += [f"{phrase}." for phrase in _unread_cells(columns, used)]
-    return notes + far_notes(encoder, columns, used)
-
-
 def far_notes(
-    encoder: TableEncoder, columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]
+    columns: Mapping[str, Column],
+    readings: Mapping[str, ColumnReading],
+    own: Mapping[str, FloatArray],
+    ranges: Mapping[str, FloatArray],
 ) -> list[str]:
-    """Return a sentence on values that lie far beyond those of training, if there are any."""
-    ends = dict(zip(encoder.columns_, encoder.ranges_, strict=True))
-    far = [note for n, r in readings.items() if (note := _far(columns[n], r, ends[n]))]
+    """Return a sentence on values that lie far beyond those of training, if there are any.
+
+    ``own`` are the values of each column that is read, ``ranges`` the smallest and the largest of
+    training.
+    """
+    far = [
+        note
+        for name, values in own.items()
+        if name in columns and (note := _far(columns[name], readings[name], values, ranges[name]))
+    ]
     return [f"Far beyond the range of training: {_some(far, '; ')}."] if far else []
 
 
@@ -244,7 +249,7 @@ def _some(found: list[str], separator: str) -> str:
     return separator.join(found[:_NAMED]) + more
 
 
-def _far(column: Column, reading: ColumnReading, ends: FloatArray) -> str:
+def _far(column: Column, reading: ColumnReading, values: FloatArray, ends: FloatArray) -> str:
     """Name the value that lies farthest outside, by more than the whole range of training.
 
     No value of training is named, whatever the tails of its column. Dates go on: they are named
@@ -253,7 +258,6 @@ def _far(column: Column, reading: ColumnReading, ends: FloatArray) -> str:
     low, high = ends
     if not low < high:
         return ""
-    values = reading.values(column)[:, 0]
     beyond = np.fmax(low - values, values - high)
     far = beyond > (high - low) * (10 if reading.kind == "date" else 1)
     if not far.any():
