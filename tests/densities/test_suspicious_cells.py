@@ -111,6 +111,42 @@ def test_gross_errors_do_not_hide_each_other():
     assert mask[17, 0]
 
 
+def mixed_table(n, seed):
+    """A column of spread 3 whose mean depends on a category, and one that follows it."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(3, size=n).astype(float)
+    x = 3 * rng.normal(size=n) + 5 * (kind == 0)
+    X = np.column_stack([x, 0.5 * x + rng.normal(size=n), kind])
+    return np.where(rng.random(X.shape) < [0.1, 0.3, 0.3], np.nan, X)
+
+
+def test_a_gross_error_has_a_tiny_p_value_under_a_mixture_of_numbers_and_categories():
+    X = mixed_table(300, 0)
+    density = MixedDensity(categories=[2], random_state=0)
+    fitted = density.fit(X)
+    X[7, 0] = 900.0
+    assert fitted.row_pvalues(X[7:8]) < 1e-6
+    assert suspicious_cells(fitted, X[:20]).all_p_values[7, 0] < 1e-6
+    # The error takes part in the fit, and a component of its own would explain it.
+    assert suspicious_cells(density, X).all_p_values[7, 0] < 1e-6
+    scores = OutlierDetector(density).fit(X).score_samples(X)
+    assert scores.argmin() == 7
+    assert scores[7] < np.log(1e-6)
+
+
+def test_p_values_of_numbers_and_categories_are_uniform_for_every_mask():
+    density = MixedDensity(3, categories=[2], random_state=0).fit(mixed_table(400, 1))
+    fresh = density.sample(1500, random_state=1)
+    for mask in ([0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]):
+        rows = np.where(mask, np.nan, fresh)
+        # The error of the draws, which all rows share, must be small beside that of 1500 rows.
+        p_values = density.row_pvalues(rows, n_draws=20_000)
+        assert kstest(p_values, "uniform").pvalue > 1e-3
+        cells = suspicious_cells(density, rows, level=1e-9).all_p_values
+        for j in np.flatnonzero(np.logical_not(mask[:2])):
+            assert kstest(cells[:, j], "uniform").pvalue > 1e-3
+
+
 def test_false_discoveries_are_bounded():
     shares = []
     for seed in range(10):

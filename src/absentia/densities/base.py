@@ -267,7 +267,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_samples,)
-            One for a row with nothing observed.
+            One for a row with nothing observed. A mixture that was fitted to gross errors may
+            explain them by a component of their own; :class:`OutlierDetector` fits without them.
         """
         COUNT.check("n_draws", n_draws)
         return np.exp(self._log_row_pvalues(X, n_draws, random_state))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from scipy.stats import false_discovery_control
 from absentia.beliefs import Beliefs
 from absentia.beliefs.column_trials import BeliefColumn, marginals, option_probabilities
 from absentia.densities.base import Density
+from absentia.densities.em.ascent import of_components
 from absentia.densities.fit_density import DensityLike, fit_density, make_density, words_for
 from absentia.densities.missing_values import MissingValues
 from absentia.engine.threads import bounded_slices
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _MOST_BAD_CELLS = 3
 #: Fits of a density, each without the cells that the one before could not explain.
 _MOST_FITS = 5
+#: Rows that a component of a mixture stands for at least, to explain other rows of the same fit.
+_FEWEST_ROWS = 5
 #: A cell that the rest of its row determines still has this share of its column's deviation.
 _SMALLEST_DEVIATION = 1e-7
 _LEVEL = number_between(1e-12, 0.5, expected="a rate between 0 and 0.5")
@@ -157,8 +161,8 @@ def adjusted(log_p: FloatArray) -> FloatArray:
 def fit_without_suspects(density: DensityLike, X: TableLike, level: float) -> tuple[Any, Table]:
     """Fit a density, again without the cells that it could not explain, until these agree.
 
-    A gross error inflates the covariance it is judged by, and hides others. Returns the fitted
-    density and the table as it was read.
+    A gross error inflates the covariance it is judged by, and hides others; in a mixture it may
+    have a component to itself. Returns the fitted density and the table as it was read.
     """
     made = make_density(density, 0)
     opened = open_memory(X, words=words_for(made))
@@ -168,7 +172,7 @@ def fit_without_suspects(density: DensityLike, X: TableLike, level: float) -> tu
     suspects = np.zeros((0, 0), dtype=bool)
     for _ in range(_MOST_FITS):
         fitted: Any = fit_density(made, table)
-        missing = _missing_values(fitted, rows)
+        missing = _missing_values(_without_rare_components(fitted, len(table)), rows)
         before, suspects = suspects, adjusted(judged_cells(missing, rows, level).log_p) <= level
         if not suspects.any() or np.array_equal(before, suspects):
             break
@@ -177,6 +181,17 @@ def fit_without_suspects(density: DensityLike, X: TableLike, level: float) -> tu
             break
         table = replace(rows, array=array, _whole=None, _known={})
     return fitted, opened
+
+
+def _without_rare_components(density: Density, n_rows: int) -> Density:
+    """Return a fitted density without the components that stand for a few rows only."""
+    rows_of_component = density.prior_.weights * n_rows
+    kept = np.flatnonzero(rows_of_component >= min(_FEWEST_ROWS, rows_of_component.max()))
+    if len(kept) == density.prior_.n_components:
+        return density
+    common = copy(density)
+    common.prior_ = of_components(density.prior_, kept)
+    return common
 
 
 def _missing_values(density: Density, rows: Table) -> MissingValues:

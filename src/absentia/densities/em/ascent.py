@@ -319,10 +319,14 @@ SINGULAR = (
 
 def heaviest_first(prior: P) -> P:
     """Put the components into an order that does not depend on the start."""
-    order = np.argsort(-prior.weights, kind="stable")
+    return of_components(prior, np.argsort(-prior.weights, kind="stable"))
+
+
+def of_components(prior: P, chosen: IntArray) -> P:
+    """Return a prior of some components, with the weights that they have."""
     parts = {name: getattr(prior, name) for name in prior._field_names()}
-    tables = tuple(table[order] for table in parts.pop("probabilities"))
-    return replace(prior, probabilities=tables, **{n: part[order] for n, part in parts.items()})
+    tables = tuple(table[chosen] for table in parts.pop("probabilities"))
+    return replace(prior, probabilities=tables, **{n: part[chosen] for n, part in parts.items()})
 
 
 def search_number(numbers: Iterable[int], score: Callable[[int], float]) -> tuple[int, FloatArray]:
