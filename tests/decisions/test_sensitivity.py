@@ -22,7 +22,6 @@ from absentia import (
     MixtureDensity,
     TableEncoder,
     bounded,
-    measure_next,
     sensitivity,
     tipping_point,
 )
@@ -195,20 +194,6 @@ def test_enormous_shifts_are_sound(delta):
     model = LogisticRegression(density="mixed").fit(frame, y > 0)
     rows = pd.DataFrame({"x": [np.nan], "w": [None]})
     assert np.isfinite(sensitivity(model, rows, deltas=[delta]).predictions).all()
-
-
-def test_measurements_under_a_tilt():
-    """A density whose beliefs are tilted serves everything that takes a density."""
-    X, y = example()
-
-    class Shifted(GaussianDensity):
-        def condition(self, X):
-            return super().condition(X).tilted(2.0)
-
-    model = LogisticRegression(C=10.0).fit(X, y > 0)
-    plain = measure_next(model, ROWS[:1])
-    shifted = measure_next(model, ROWS[:1], density=Shifted().fit(X))
-    assert not np.allclose(plain.gain[0, 1:], shifted.gain[0, 1:], rtol=0.05)
 
 
 def test_bad_input(linear):

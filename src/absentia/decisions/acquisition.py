@@ -12,9 +12,12 @@ from absentia.decisions.expected_gains import Setting, gains_from_draws, gains_o
 from absentia.decisions.measurements import Costs, Measurements, read_costs, unknown_column
 from absentia.decisions.trial_model import LOSSES, Loss, TrialModel, read_rows
 from absentia.densities.missing_values import MissingValues
+from absentia.machines.base import KernelMachine
 from absentia.parameters import FINITE, INFINITE, MOST_DRAWS, SHARE, count_from, number_between
+from absentia.predictions.marginal import marginal_model, unwrapped
 from absentia.predictions.wrapped_model import row_key
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
+from absentia.tables.rows import TakesMissing
 
 LossName = Literal["log", "brier", "variance", "width", "size"]
 Lookahead = Literal[1, 2, "auto"]
@@ -83,7 +86,8 @@ def measure_next(
     stop_below : float, default=0.0
         Recommend "stop" where no column gains more than this per unit of cost.
     density : fitted density, optional
-        What missing values could be, for a model that has no density of its own.
+        What missing values could be, in place of the model's own density; needed for a model that
+        has none.
     worth : sequence of n_features numbers, or dict of column to number, optional
         The worth of columns on rows with known targets, as of :func:`held_out_worth` and
         :func:`column_worth`. A part of the gain then comes from it, in the units of the largest
@@ -129,6 +133,11 @@ def measure_next(
     rows = read_rows(model, X, density)
     table, unknowns = rows.table, rows.unknowns
     trial_model = TrialModel.of(model, X, rows, loss)
+    inner = getattr(unwrapped(model), "best_estimator_", unwrapped(model))
+    averages = isinstance(inner, KernelMachine | TakesMissing) and trial_model.region is None
+    if density is not None and averages and n_draws is None:
+        # By itself the model would average trial rows over what its own density says.
+        trial_model = TrialModel.of(marginal_model(inner, density, X), X, rows)
     names = tuple(column.name for column in unknowns.columns)
     prices = read_costs(costs, names)
     risk = _read_loss(loss, trial_model.classifies)

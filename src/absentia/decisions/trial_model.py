@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.beliefs import Beliefs
 from absentia.densities.missing_values import MissingValues
 from absentia.machines.averaging import require_probabilities
 from absentia.machines.uncertainty import entropy
@@ -143,6 +144,11 @@ class RowsRead(NamedTuple):
 
 def read_rows(model: BaseEstimator, X: TableLike, density: BaseEstimator | None) -> RowsRead:
     """Return a user's rows, and what a density, by default the model's, says about them."""
+    if isinstance(X, Beliefs):
+        raise TypeError(
+            "Values are tried in rows, but X holds beliefs: pass the rows, and as density one "
+            "whose condition(X) returns such beliefs."
+        )
     density = getattr(density, "estimator", density)
     if density is None:
         density = find_density(model)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs import Beliefs
 from absentia.beliefs.column_trials import (
     BeliefColumn,
     ColumnTrials,
@@ -22,9 +22,13 @@ from absentia.beliefs.column_trials import (
     number_columns,
 )
 from absentia.beliefs.conditioning import condition
+from absentia.beliefs.limits import measured
 from absentia.densities.fit_density import believe
 from absentia.tables import BoolArray, FloatArray, IntArray, Table
 from absentia.tables.column_plan import ColumnPlan
+
+#: Error of a value that becomes known, in deviations: its square is below the rounding of one.
+_NO_ERROR = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +85,26 @@ class MissingValues:
         return cls(conditioned, tuple(columns), numbers, categories)
 
     @classmethod
-    def of_prior(cls, prior: Prior, names: Sequence[str]) -> MissingValues:
-        """Return the missing values under a prior, all columns being numbers."""
+    def of_beliefs(cls, beliefs: Beliefs, names: Sequence[str]) -> tuple[Table, MissingValues]:
+        """Return rows for beliefs about numbers, and their missing values.
+
+        The last column of the table says which belief a row is about, so that trial rows, with
+        further values known, are conditioned on the belief and not on the prior.
+        """
+        beliefs = replace(beliefs, margins=None)
+        spread, d = beliefs.spread(), beliefs.n_features
+        values = np.where(spread > 0, np.nan, beliefs.mean())
+        table = Table(np.column_stack([values, np.arange(len(beliefs))]), columns_checked=True)
 
         def conditioned(rows: Table) -> Beliefs:
-            beliefs = condition(prior, rows.array)[0]
-            limits = rows.limits_of(np.arange(rows.n_features))
-            return beliefs if limits is None else beliefs.within(*limits)
+            numbers, at = rows.array[:, :d], rows.array[:, d].astype(np.intp)
+            if not np.isnan(numbers).any():
+                return condition(beliefs.prior, numbers)[0]
+            learned = ~np.isnan(numbers) & (spread[at] > 0)
+            errors = np.where(learned, _NO_ERROR * spread[at], 0.0)
+            return measured(beliefs[at], np.nan_to_num(numbers), errors)
 
-        return cls(conditioned, number_columns(names), np.arange(len(names)))
+        return table, cls(conditioned, number_columns(names), np.arange(d))
 
     @property
     def n_drawn(self) -> int:

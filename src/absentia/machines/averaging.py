@@ -206,8 +206,7 @@ def _rows_of(machine: KernelMachine, X: TableLike) -> tuple[Table, MissingValues
         beliefs = machine._believe(X)
         beliefs.require_numbers("An uncertainty of beliefs")
         names = [f"x{j}" for j in range(beliefs.n_features)]
-        rows = np.where(beliefs.patterns.mask, np.nan, beliefs.mean())
-        return Table(rows, columns_checked=True), MissingValues.of_prior(beliefs.prior, names)
+        return MissingValues.of_beliefs(beliefs, names)
     table = open_known(X, machine)
     assert isinstance(table, Table)
     return table, MissingValues.of(density, table.labels, table.n_features, plan_of(machine))

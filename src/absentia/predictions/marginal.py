@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 
+from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityEstimator
 from absentia.machines.averaging import machine_uncertainty, require_probabilities
 from absentia.machines.base import KernelMachine
@@ -218,9 +220,10 @@ def predict_uncertainty(
         :class:`~absentia.MarginalRegressor`, a search over machines (its ``best_estimator_`` is
         taken), a conformal predictor (the model inside), or any other model together with
         ``density``.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features), or Beliefs for a machine
     density : fitted density, optional
-        What the missing values could be; needed for models that have none of their own.
+        What the missing values could be, in place of the model's own density; needed for models
+        that have none.
     n_draws : int, default=64
         Draws per row, where there is no closed form.
     by_column : bool, default=True
@@ -228,7 +231,7 @@ def predict_uncertainty(
     random_state : int, default=0
         Scrambles the quasi-random points.
     n_jobs : int, optional
-        Threads over chunks of draws, for models that need ``density``.
+        Threads over chunks of draws, where ``density`` is given.
 
     Returns
     -------
@@ -247,7 +250,13 @@ def predict_uncertainty(
     """
     DRAWS.check("n_draws", n_draws)
     model = unwrapped(model)
-    if hasattr(model, "predict_uncertainty"):
+    own = hasattr(model, "predict_uncertainty")
+    if isinstance(X, Beliefs) and not isinstance(model, KernelMachine):
+        raise TypeError(
+            f"{type(model).__name__} answers rows, but X holds beliefs: pass the rows, and as "
+            "density one whose condition(X) returns such beliefs."
+        )
+    if own and density is None:
         doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
         return doubt
     model = getattr(model, "best_estimator_", model)
@@ -257,7 +266,12 @@ def predict_uncertainty(
         )
     density = find_density(model) if density is None else density
     draws = {"n_draws": n_draws, "random_state": random_state, "n_jobs": n_jobs}
-    return marginal_model(model, density, X, **draws).predict_uncertainty(X, by_column=by_column)
+    doubt = marginal_model(model, density, X, **draws).predict_uncertainty(X, by_column=by_column)
+    if own and doubt.unit == "variance" and not doubt.noise.any():
+        # A model may know its noise and yet return no standard deviations.
+        noise = model.predict_uncertainty(X, by_column=False).noise
+        doubt = replace(doubt, noise=noise, total=doubt.total + noise)
+    return doubt
 
 
 def unwrapped(model: BaseEstimator) -> Any:
@@ -269,6 +283,8 @@ def unwrapped(model: BaseEstimator) -> Any:
 def marginal_model(model: BaseEstimator, density: Any, X: TableLike, **draws: Any) -> Any:
     """Return a fitted model that answers incomplete rows by averages over a fitted density."""
     kind = MarginalClassifier if is_classifier(model) else MarginalRegressor
+    if isinstance(model, MarginalModel):
+        kind, model = type(model), unwrapped(model.estimator_)
     return kind(FrozenEstimator(model), density=FrozenEstimator(density), **draws).fit(X)
 
 
