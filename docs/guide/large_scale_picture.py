@@ -32,7 +32,7 @@ def main() -> None:
         axes.plot(ROWS, seconds, style, color=COLOURS[("s--", "^:", "o-").index(style)], label=name)
     for rows, seconds in zip(ROWS, total, strict=True):
         axes.annotate(
-            f"{seconds:.0f} s", (rows, seconds), (-8, 8), textcoords="offset points", ha="right"
+            f"{seconds:.0f} s", (rows, seconds), (0, 8), textcoords="offset points", ha="center"
         )
     axes.set(
         xscale="log", yscale="log", xlabel="rows", ylabel="seconds of one thread", ylim=(0.3, 300)
