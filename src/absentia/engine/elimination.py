@@ -33,28 +33,26 @@ _LOG_2 = math.log(2.0)
 
 @compiled(error_model="numpy", makes_arrays=False)
 def factor(
-    matrix, stride, index, size, work, pivots, determinant, any_range=False, first=0, vector=None
+    matrix, stride, index, first, size, work, pivots, determinant, any_range, vector, corner
 ):
-    """Factor the principal submatrices ``matrix[index, index]`` of eight matrices.
+    """Factor the principal submatrices ``M = matrix[index, index]`` of eight matrices.
+
+    Returns ``corner - y' inv(M) y`` of eight vectors ``y``, as :func:`solve` does.
 
     Left-looking ``L D L'``, two columns at a time and in blocks of two by two: one division a
-    pivot, no square root, as many loads as multiply-adds, and each entry is stored once. Where
-    eight vectors are given they are solved for on the way, to the same bits as by :func:`solve`:
-    alone that waits for every entry in turn.
+    pivot, no square root, as many loads as multiply-adds, and each entry is stored once. The
+    vectors are solved for on the way, to the same bits as by :func:`solve`: alone that waits for
+    every entry in turn.
 
     ``matrix`` has ``stride`` columns, of which the lower triangle is read, and ``index`` has
     ``size`` ascending entries from ``first`` on. On return group ``c * size + r`` of ``work`` holds
     ``(L D)[r, c]`` for ``r > c``, ``pivots`` holds ``-1 / D``, and ``determinant`` mantissa and
     exponent (base two). ``any_range`` allows pivots outside 1e-75 to 1e75, for an extraction of the
-    exponent a pivot. ``vector`` has eight vectors ``y``, overwritten, and behind them a number, of
-    which ``y' inv(M) y`` is subtracted.
+    exponent a pivot. A zero is given as ``np.intp(0)`` and an index has two dimensions, so that one
+    compiled version serves all callers. ``vector`` (flat lanes, ``size`` groups) becomes
+    ``-inv(L D) y``.
     """
     one = splat8(1.0)
-    total = splat8(0.0)
-    y0 = total
-    y1 = total
-    if vector is not None:
-        total = load8(vector, size * LANES)
     mantissa = one
     exponent = splat8(0.0)
     step = size * LANES
@@ -64,9 +62,8 @@ def factor(
         right = left + step
         left_column = integer_at(index, first + c)
         right_column = integer_at(index, first + c + 1)
-        if vector is not None:
-            y0 = load8(vector, c * LANES)
-            y1 = load8(vector, (c + 1) * LANES)
+        y0 = load8(vector, c * LANES)
+        y1 = load8(vector, (c + 1) * LANES)
         # -L of these two rows, where the upper triangle of the two columns would be.
         for k in range(c):
             pivot = load8(pivots, k * LANES)
@@ -75,10 +72,9 @@ def factor(
             z1 = load8(work, place + LANES)
             store8(work, left + k * LANES, multiply8(z0, pivot))
             store8(work, right + k * LANES, multiply8(z1, pivot))
-            if vector is not None:
-                scaled = load8(vector, k * LANES)
-                y0 = multiply_add8(scaled, z0, y0)
-                y1 = multiply_add8(scaled, z1, y1)
+            scaled = load8(vector, k * LANES)
+            y0 = multiply_add8(scaled, z0, y0)
+            y1 = multiply_add8(scaled, z1, y1)
         # The diagonal block
         row = right_column * stride
         d0 = load8(matrix, (left_column * stride + left_column) * LANES)
@@ -97,14 +93,13 @@ def factor(
         next_inverse = negate8(divide8(one, d1))
         store8(pivots, c * LANES, inverse)
         store8(pivots, (c + 1) * LANES, next_inverse)
-        if vector is not None:
-            scaled = multiply8(y0, inverse)
-            store8(vector, c * LANES, scaled)
-            total = multiply_add8(scaled, y0, total)
-            y1 = multiply_add8(scaled, coupling, y1)
-            scaled = multiply8(y1, next_inverse)
-            store8(vector, (c + 1) * LANES, scaled)
-            total = multiply_add8(scaled, y1, total)
+        scaled = multiply8(y0, inverse)
+        store8(vector, c * LANES, scaled)
+        corner = multiply_add8(scaled, y0, corner)
+        y1 = multiply_add8(scaled, coupling, y1)
+        scaled = multiply8(y1, next_inverse)
+        store8(vector, (c + 1) * LANES, scaled)
+        corner = multiply_add8(scaled, y1, corner)
         store8(work, left + (c + 1) * LANES, coupling)
         mantissa = multiply8(mantissa, d0)
         if any_range:
@@ -145,25 +140,23 @@ def factor(
     if size % 2:
         c = size - 1
         d0 = load8(matrix, integer_at(index, first + c) * (stride + 1) * LANES)
-        if vector is not None:
-            y0 = load8(vector, c * LANES)
+        y0 = load8(vector, c * LANES)
         for k in range(c):
             z0 = load8(work, k * step + c * LANES)
             d0 = multiply_add8(z0, multiply8(z0, load8(pivots, k * LANES)), d0)
-            if vector is not None:
-                y0 = multiply_add8(load8(vector, k * LANES), z0, y0)
+            y0 = multiply_add8(load8(vector, k * LANES), z0, y0)
         inverse = negate8(divide8(one, d0))
         store8(pivots, c * LANES, inverse)
-        if vector is not None:
-            total = multiply_add8(multiply8(y0, inverse), y0, total)
+        scaled = multiply8(y0, inverse)
+        store8(vector, c * LANES, scaled)
+        corner = multiply_add8(scaled, y0, corner)
         mantissa = multiply8(mantissa, d0)
         if any_range:
             exponent = add8(exponent8(mantissa), exponent)
             mantissa = mantissa8(mantissa)
     store8(determinant, 0, mantissa)
     store8(determinant, LANES, exponent)
-    if vector is not None:
-        store8(vector, size * LANES, total)
+    return corner
 
 
 @compiled(error_model="numpy", makes_arrays=False)

@@ -13,7 +13,7 @@ import numpy as np
 from absentia.engine import small_patterns
 from absentia.engine.compiling import Booleans, Floats, Integers, compiled, dispatched
 from absentia.engine.elimination import factor, log_determinant_in, sweep
-from absentia.engine.lanes import LANES, aligned_empty
+from absentia.engine.lanes import LANES, aligned_empty, splat8
 
 # Sums may be reordered and contracted, which is what lets short dot products use vectors; NaN and
 # infinity keep their meaning.
@@ -278,10 +278,8 @@ def principal_log_determinants(matrix, masks):
     index = np.empty((LANES, d), dtype=np.intp)
     patterns = np.empty(LANES, dtype=np.intp)
     sizes = np.empty(LANES, dtype=np.intp)
-    vector = np.zeros((most + 1) * LANES)
+    vector = np.zeros(most * LANES)
     everything = np.arange(most).reshape(1, most)
-    # Zero, which the compiler does not know: one compiled version serves all callers.
-    first = len(everything) - 1
     waiting = 0
     for p in range(n + 1):
         if p < n:
@@ -298,14 +296,17 @@ def principal_log_determinants(matrix, masks):
             waiting += 1
         if waiting < LANES and (p < n or waiting == 0):
             continue
-        padded = 0
+        padded = np.intp(0)
         for lane in range(waiting):
             padded = max(padded, sizes[lane])
         for lane in range(LANES):
             # Lanes that have no pattern have the first.
             of = lane if lane < waiting else 0
             put_submatrix(matrix, index[of], sizes[of], padded, lane, lanes)
-        factor(lanes, padded, everything, padded, work, pivots, determinant, False, first, vector)
+        factor(
+            lanes, padded, everything, np.intp(0), padded, work, pivots, determinant, False,
+            vector, splat8(0.0),
+        )  # fmt: skip
         for lane in range(waiting):
             out[patterns[lane]] = log_determinant_in(determinant, lane)
             for r in range(padded):

@@ -64,7 +64,7 @@ def explicit_rows(start, stop, target, rows, columns):
     _, first_column, symmetric, _, _, scaled = target
     column_means, column_constants, column_groups, covariances = columns
     m, d = column_means.shape
-    index = np.arange(d)
+    index = np.arange(d).reshape(1, d)
     rows_matrix = aligned_empty(d * d * LANES)
     matrix = aligned_empty(d * d * LANES)
     work = aligned_empty(d * d * LANES)
@@ -80,11 +80,15 @@ def explicit_rows(start, stop, target, rows, columns):
         last_column = min(m, first + n_rows - first_column) if symmetric else m
         left = 0
         for j in range(last_column):
-            if j == 0 or column_groups[j] != column_groups[j - 1]:
-                _add_covariance(rows_matrix, covariances, column_groups[j], matrix)
-                factor(matrix, d, index, d, work, pivots, determinant, True)
             _subtract_column(means, column_means, j, vector)
-            minus_quadratic = solve(work, pivots, d, vector, splat8(0.0))
+            if j > 0 and column_groups[j] == column_groups[j - 1]:
+                minus_quadratic = solve(work, pivots, d, vector, splat8(0.0))
+            else:
+                _add_covariance(rows_matrix, covariances, column_groups[j], matrix)
+                minus_quadratic = factor(
+                    matrix, d, index, np.intp(0), d, work, pivots, determinant, True,
+                    vector, splat8(0.0),
+                )  # fmt: skip
             log_value = add8(load8(constants, 0), splat8(column_constants[j]))
             log_value = multiply_add8(splat8(0.5), minus_quadratic, log_value)
             value = over_root_of_determinant(log_value, determinant, scaled)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from absentia.engine.compiling import compiled
-from absentia.engine.elimination import factor, solve
+from absentia.engine.elimination import factor
 from absentia.engine.gram.products import over_root_of_determinant
 from absentia.engine.lanes import (
     LANES,
@@ -82,7 +82,7 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
     n_terms = overlaps.shape[1]
     most = loadings.shape[1]
     p = column_loadings.shape[1]
-    index = np.arange(most + p)
+    index = np.arange(most + p).reshape(1, -1)
     everything = np.arange(d)
     scaled_difference = aligned_empty(d * LANES)
     masked = aligned_empty(d * LANES)
@@ -140,8 +140,10 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
                     if both:
                         entry = subtract8(entry, load8(own[other_place[r, c]], j))
                     store8(matrix, ((q + r) * size + q + c) * LANES, entry)
-            factor(matrix, size, index, size, work, pivots, determinant)
-            quadratic = solve(work, pivots, size, vector, corner)
+            quadratic = factor(
+                matrix, size, index, np.intp(0), size, work, pivots, determinant, False,
+                vector, corner,
+            )  # fmt: skip
             log_value = add8(splat8(constants[row]), load8(column_constants[group], 0))
             log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
             if both and scaled:

@@ -65,10 +65,8 @@ def overlap_parts(start, stop, order, sums, index, sizes, starts, F, log_ratios)
     work = aligned_empty(most * most * LANES)
     pivots = aligned_empty(most * LANES)
     determinant = aligned_empty(2 * LANES)
-    vector = np.zeros((most + 1) * LANES)
+    vector = np.zeros(most * LANES)
     everything = np.arange(most).reshape(1, most)
-    # Zero, which the compiler does not know: one compiled version serves all callers.
-    at = len(everything) - 1
     for first in range(start, stop, LANES):
         n_lanes = min(LANES, stop - first)
         padded = sizes[order[first + n_lanes - 1]]
@@ -90,7 +88,10 @@ def overlap_parts(start, stop, order, sums, index, sizes, starts, F, log_ratios)
                 else:
                     matrix[row + r * LANES] = 1.0
         # inv(I + E) = I - F
-        factor(matrix, padded, everything, padded, work, pivots, determinant, False, at, vector)
+        factor(
+            matrix, padded, everything, np.intp(0), padded, work, pivots, determinant, False,
+            vector, splat8(0.0),
+        )  # fmt: skip
         for lane in range(n_lanes):
             log_ratios[order[first + lane]] = -log_determinant_in(determinant, lane)
 

@@ -73,14 +73,13 @@ def uncertain_products(lanes, columns_in_lanes, first, d, differences, products,
 
 
 @compiled(error_model="numpy")
-def gram_rows(start, stop, target, rows, columns, bounds):
+def gram_rows(start, stop, target, rows, columns):
     """Fill rows ``start`` to ``stop`` of a Target from LaneRows and LaneColumns."""
-    out, first_column, symmetric, accumulate, _, scaled = target
+    first_column, symmetric, scaled = target.first_column, target.symmetric, target.scaled
     base, precision = rows.base, columns.precision
     column_means, columns_in_lanes = columns.means, columns.lanes
     column_constants, column_groups = columns.constants, columns.groups
     index, sizes, on_observed = columns.members, columns.sizes, columns.observed
-    row_bounds, column_bounds, negligible = bounds
     m, d = column_means.shape
     any_observed, any_missing = on_observed.any(), not on_observed.all()
     lanes = row_lanes(d, any_observed)
@@ -93,7 +92,6 @@ def gram_rows(start, stop, target, rows, columns, bounds):
     differences = aligned_empty(d * LANES)
     distances = aligned_empty(LANES)
     values = aligned_empty(TILE * LANES)
-    counts = np.empty(TILE, dtype=np.bool_)
     base_lanes = splat8(base)
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
@@ -103,30 +101,13 @@ def gram_rows(start, stop, target, rows, columns, bounds):
         factored = -1
         for tile in range(0, last_column, TILE):
             tile_stop = min(tile + TILE, last_column)
-            any_counts = False
             for j in range(tile, tile_stop):
-                counts[j - tile] = not accumulate
-                if accumulate:
-                    # Above the diagonal nothing has been written.
-                    start_row = max(first, first_column + j) if symmetric else first
-                    for row in range(start_row, first + n_rows):
-                        bound = row_bounds[row] * column_bounds[j]
-                        if bound > negligible * out[row, first_column + j]:
-                            counts[j - tile] = True
-                            break
-                any_counts = any_counts or counts[j - tile]
-            for j in range(tile, tile_stop):
-                if (
-                    any_counts
-                    and (j - tile) % LANES == 0
-                    and any_missing_side(j, min(j + LANES, tile_stop), column_groups, on_observed)
+                if (j - tile) % LANES == 0 and any_missing_side(
+                    j, min(j + LANES, tile_stop), column_groups, on_observed
                 ):
                     uncertain_products(
                         lanes, columns_in_lanes, j, d, differences, products, quadratics
                     )
-                if not counts[j - tile]:
-                    store8(values, (j - tile) * LANES, splat8(0.0))
-                    continue
                 group = column_groups[j]
                 at = group * d
                 size = sizes[group]
@@ -153,9 +134,9 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                     quadratic = solve(work, pivots, size, vector, corner)
                 else:
                     source = inverse if observed else matrix
-                    store8(vector, size * LANES, corner)
-                    factor(source, d, index, size, work, pivots, determinant, False, at, vector)
-                    quadratic = load8(vector, size * LANES)
+                    quadratic = factor(
+                        source, d, index, at, size, work, pivots, determinant, False, vector, corner
+                    )
                     factored = group
                 if observed:
                     # The solution is minus the squared length that the observed side adds.
@@ -167,13 +148,6 @@ def gram_rows(start, stop, target, rows, columns, bounds):
                 log_value = add8(log_value, splat8(column_constants[j]))
                 value = over_root_of_determinant(log_value, determinant, scaled)
                 store8(values, (j - tile) * LANES, value)
-                if accumulate:
-                    # One by one, so that an entry does not depend on the rows around it.
-                    start_row = max(first, first_column + j) if symmetric else first
-                    for row in range(start_row, first + n_rows):
-                        bound = row_bounds[row] * column_bounds[j]
-                        if not bound > negligible * out[row, first_column + j]:
-                            values[(j - tile) * LANES + row - first] = 0.0
             write_tile(target, values, first, n_rows, first_column + tile, first_column + tile_stop)
 
 
@@ -199,17 +173,16 @@ def _submatrices(matrix, member_rows, members, start, size, dense):
 
 
 @compiled(error_model="numpy")
-def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
-    """Fill a Gram matrix of expected RBFs that has few rows: eight *columns* at a time.
+def few_rows(out, accumulate, scaled, rows, columns):
+    """Fill a Gram matrix that has no more rows than lanes: eight *columns* at a time.
 
     Columns that are computed on the same side and miss (or have) about as many values stand
     together. ``H`` and ``J`` belong to the row, so that each lane loads its submatrix entry by
     entry from *one* matrix, which has the identity behind its end for lanes with less to factor.
     ``rows`` are LaneRows, conditioned and in the Euclidean metric, ``columns`` ColumnLanes.
     """
-    order, own_constants, means, sizes, starts, observed, repeats = columns[:7]
+    order, constants, means, sizes, starts, observed, repeats = columns[:7]
     stride, members, member_rows, precision = columns[7:]
-    row_bounds, column_bounds, negligible = bounds
     row_means, base = rows.means, rows.base
     n, d = row_means.shape
     most = 0
@@ -228,77 +201,64 @@ def few_rows(out, accumulate, scaled, rows, column_constants, columns, bounds):
     quadratics = aligned_empty(LANES)
     dense = aligned_empty(most * most * LANES)
     pivots = aligned_empty(d * LANES)
-    everything = np.arange(most)
+    everything = np.arange(most).reshape(1, most)
     lane_numbers = np.arange(LANES)
     values = aligned_empty(LANES)
     base_lanes = splat8(base)
     images[:] = 0.0
-    for first in range(0, n, LANES):
-        n_rows = min(LANES, n - first)
-        prepare_rows(lanes, rows, precision, first, n_rows, scaled, True)
-        for lane in range(n_rows):
-            row = first + lane
-            products[:] = 0.0
-            _embedded(lanes.matrix, lane, d, stride, H)
-            if any_observed:
-                _embedded(lanes.inverse, lane, d, stride, J)
-            factored = -2
-            for group in range(len(sizes)):
-                here = group * LANES
-                counts = not accumulate
-                for other in range(LANES):
-                    j = order[here + other]
-                    if not counts and j >= 0:
-                        bound = row_bounds[row] * column_bounds[j]
-                        counts = bound > negligible * out[row, j]
-                if not counts:
-                    continue
-                at = here * d
-                start = starts[group]
-                count = sizes[group]
-                if not (repeats[group] and factored == group - 1):
-                    chosen = J if observed[group] else H
-                    _submatrices(chosen, member_rows, members, start, count, dense)
-                    factor(dense, count, everything, count, work, pivots, determinant)
-                factored = group
-                if observed[group]:
-                    for k in range(d):
-                        own = splat8(shrunk[k * LANES + lane])
-                        store8(images, k * LANES, subtract8(own, load8(means, at + k * LANES)))
-                    corner = splat8(0.0)
-                    part = observed_part[lane]
-                else:
-                    times_differences(
-                        blocks, lane * d * d, index, lane * d, block_sizes[lane],
-                        row_means, row * d, 1, means, at, 1, d,
-                        differences, products, 0, 0, True, quadratics, 0,
-                    )  # fmt: skip
-                    squared_distances(row_means, row * d, means, at, 1, d, values, 0)
-                    corner = multiply_add8(base_lanes, load8(values, 0), load8(quadratics, 0))
-                    for k in range(d):
-                        own = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
-                        own = multiply_add8(base_lanes, own, load8(products, k * LANES))
-                        store8(images, k * LANES, own)
-                    part = row_part[lane]
-                for r in range(count):
-                    own = gather_behind8(images, lane_numbers, members, start + r * LANES)
-                    store8(vector, r * LANES, own)
+    prepare_rows(lanes, rows, precision, 0, n, scaled, True)
+    for row in range(n):
+        products[:] = 0.0
+        _embedded(lanes.matrix, row, d, stride, H)
+        if any_observed:
+            _embedded(lanes.inverse, row, d, stride, J)
+        for group in range(len(sizes)):
+            here = group * LANES
+            at = here * d
+            start = starts[group]
+            count = sizes[group]
+            if observed[group]:
+                for k in range(d):
+                    own = splat8(shrunk[k * LANES + row])
+                    store8(images, k * LANES, subtract8(own, load8(means, at + k * LANES)))
+                corner = splat8(0.0)
+                part = observed_part[row]
+            else:
+                times_differences(
+                    blocks, row * d * d, index, row * d, block_sizes[row],
+                    row_means, row * d, 1, means, at, 1, d,
+                    differences, products, 0, 0, True, quadratics, 0,
+                )  # fmt: skip
+                squared_distances(row_means, row * d, means, at, 1, d, values, 0)
+                corner = multiply_add8(base_lanes, load8(values, 0), load8(quadratics, 0))
+                for k in range(d):
+                    own = subtract8(splat8(row_means[row, k]), load8(means, at + k * LANES))
+                    own = multiply_add8(base_lanes, own, load8(products, k * LANES))
+                    store8(images, k * LANES, own)
+                part = row_part[row]
+            for r in range(count):
+                own = gather_behind8(images, lane_numbers, members, start + r * LANES)
+                store8(vector, r * LANES, own)
+            if repeats[group]:
                 quadratic = solve(work, pivots, count, vector, corner)
-                if observed[group]:
-                    # solve() returns minus the squared length that the observed side adds.
-                    quadratic = negate8(quadratic)
-                log_value = multiply_add8(splat8(-0.5), quadratic, splat8(part))
-                log_value = add8(log_value, load8(own_constants, here))
-                for other in range(LANES):
-                    j = max(0, order[here + other])
-                    values[other] = column_constants[j]
-                log_value = add8(log_value, load8(values, 0))
-                store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
-                for other in range(LANES):
-                    j = order[here + other]
-                    if j < 0:
-                        continue
-                    if not accumulate:
-                        out[row, j] = values[other]
-                    elif row_bounds[row] * column_bounds[j] > negligible * out[row, j]:
-                        out[row, j] += values[other]
+            else:
+                chosen = J if observed[group] else H
+                _submatrices(chosen, member_rows, members, start, count, dense)
+                quadratic = factor(
+                    dense, count, everything, np.intp(0), count, work, pivots, determinant, False,
+                    vector, corner,
+                )  # fmt: skip
+            if observed[group]:
+                # The solution is minus the squared length that the observed side adds.
+                quadratic = negate8(quadratic)
+            log_value = multiply_add8(splat8(-0.5), quadratic, splat8(part))
+            log_value = add8(log_value, load8(constants, here))
+            store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
+            for other in range(LANES):
+                j = order[here + other]
+                if j < 0:
+                    continue
+                if not accumulate:
+                    out[row, j] = values[other]
+                else:
+                    out[row, j] += values[other]

@@ -156,12 +156,11 @@ def fill_lanes(rows: Side, columns: Side, smoothing: Smoothing, region: Region) 
         what = "lanes", columns.component, first_column, rows.is_conditioned, scaled
         prepared = cached(columns.beliefs, smoothing, what, prepare)
     lanes = prepared._replace(constants=prepared.constants + columns.constants[first_column:])
-    bounds = rows.bounds_against(columns, first_column)
     d = smoothing.n_features
     if rows.is_conditioned and smoothing.metric is None:
         own = LaneRows.conditioned(rows, columns, smoothing)
         tiles = region.tiles(region.first_row, region.last_row)
-        run_tiles(gram_rows, tiles, region.threads, target, own, lanes, bounds)
+        run_tiles(gram_rows, tiles, region.threads, target, own, lanes)
         return
     # A general metric, or explicit covariances: information matrices by LAPACK, for as many
     # rows at a time as the workspace holds.
@@ -177,7 +176,7 @@ def fill_lanes(rows: Side, columns: Side, smoothing: Smoothing, region: Region) 
         masks = np.empty((0, d), dtype=bool)
         own = LaneRows(0.0, row_means, row_constants, local, masks, lanes.precision, information)
         tiles = region.tiles(begin, end)
-        run_tiles(gram_rows, tiles, region.threads, target, own, lanes, bounds)
+        run_tiles(gram_rows, tiles, region.threads, target, own, lanes)
 
 
 class ColumnLanes(NamedTuple):
@@ -250,8 +249,9 @@ def fill_few_rows(rows: Side, columns: Side, smoothing: Smoothing, region: Regio
         ("columns in lanes", columns.component, scaled),
         lambda: ColumnLanes.of(LaneColumns.of(columns, 0, True, scaled)),
     )
-    own, bounds = LaneRows.conditioned(rows, columns, smoothing), rows.bounds_against(columns)
-    few_rows(out, accumulate, scaled, own, columns.constants, prepared, bounds)
+    constants = prepared.constants + columns.constants[np.maximum(prepared.order, 0)]
+    own = LaneRows.conditioned(rows, columns, smoothing)
+    few_rows(out, accumulate, scaled, own, prepared._replace(constants=constants))
 
 
 class ExplicitSide(NamedTuple):
