@@ -6,16 +6,33 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia import SVC, AutoClassifier, GaussianDensity, KernelRidge, LogisticRegression
+from absentia import (
+    SVC,
+    AutoClassifier,
+    GaussianDensity,
+    KernelRidge,
+    LargeScaleLogisticRegression,
+    LogisticRegression,
+    MarginalClassifier,
+)
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(int) + 3
 
 
-@pytest.mark.parametrize("machine", [SVC(), LogisticRegression()])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        *(SVC(), LogisticRegression(), LargeScaleLogisticRegression(n_components=8)),
+        AutoClassifier(members=["linear"], n_repeats=1),
+        MarginalClassifier(DummyClassifier(), n_draws=4),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [
@@ -47,7 +64,10 @@ def test_tables_of_pyarrow_are_frames(words):
     if words:
         frame["w"] = np.where(X[:, 1] > 0, "a", "b")
     table = pa.Table.from_pandas(frame)
-    for machine in (SVC(), KernelRidge(), AutoClassifier(members=["linear"], n_repeats=1)):
+    for machine in (
+        *(SVC(), KernelRidge(), AutoClassifier(members=["linear"], n_repeats=1)),
+        MarginalClassifier(DummyClassifier(), n_draws=4),
+    ):
         found = machine.fit(table, Y).predict(table)
         np.testing.assert_array_equal(found, machine.fit(frame, Y).predict(frame))
     density = GaussianDensity().fit(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,7 +80,7 @@ def test_bad_requests_get_a_sentence(X, name):
         mechanism(np.full((4, 8), np.inf), 0.3)
 
 
-@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "words"])
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "pyarrow", "words"])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_tables_may_miss_values_already(X, name, kind):
     """The rate is that of the observed values, and what was missing stays missing."""
@@ -88,11 +89,15 @@ def test_tables_may_miss_values_already(X, name, kind):
     frame = pd.DataFrame(np.where(gone, np.nan, X), columns=names)
     if kind == "words":
         frame["c7"] = pd.Series(np.where(X[:, 7] > 3, "high", "low"), dtype=object).mask(gone[:, 7])
-    table = {"array": frame.to_numpy(), "polars": pl.from_pandas(frame)}.get(kind, frame)
-    holes = MECHANISMS[name](table, 0.3, random_state=0)
-    after = pd.DataFrame(
-        holes if kind == "array" else holes.to_dict(as_series=False) if kind == "polars" else holes
-    )
+    made = {
+        "polars": pl.from_pandas,
+        "pyarrow": pa.Table.from_pandas,
+        "array": pd.DataFrame.to_numpy,
+    }
+    table = made.get(kind, pd.DataFrame)(frame)
+    after = MECHANISMS[name](table, 0.3, random_state=0)
+    assert type(after) is type(table)
+    after = after.to_pandas() if hasattr(after, "to_pandas") else pd.DataFrame(after)
     after.columns = names[: after.shape[1]] if kind == "array" else after.columns
     missing = after.isna().to_numpy()
     if name == "mnar":
@@ -236,12 +241,12 @@ def patients(n: int = 80) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("mechanism", ["mcar", "mar", "mnar", "self_censoring", "views"])
 def test_tables_with_words_and_dates_lose_values_too(mechanism, kind):
     table = patients()
-    if kind == "polars":
-        table = pytest.importorskip("polars").from_pandas(table)
+    if kind != "pandas":
+        table = {"polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}[kind](table)
     options = {"groups": [["age", "ward"], ["visits"]]} if mechanism == "views" else {}
     holes = getattr(amputation, mechanism)(table, 0.25, random_state=0, **options)
     columns = list(range(4))

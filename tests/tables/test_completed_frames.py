@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from absentia import GaussianDensity, MixedDensity
+from absentia import DensityImputer, GaussianDensity, MixedDensity
 
 N = 80
 RNG = np.random.default_rng(0)
@@ -95,3 +96,27 @@ def test_columns_that_a_frame_lacks_or_has_besides():
     assert list(filled.columns) == ["age", "visits", "ward", "more"]
     assert filled.index.equals(frame.index)
     assert not filled.isna().any().any()
+
+
+def test_a_table_of_pyarrow_comes_back_as_one():
+    frame = holes(WHOLE).reset_index(drop=True)
+    given = pa.Table.from_pandas(frame, preserve_index=False)
+    density, imputer = GaussianDensity().fit(given), DensityImputer().fit(given)
+    with pytest.warns(UserWarning, match="does not use come back as they were"):
+        tables = [density.impute(given), *density.draw(given, 2), imputer.transform(given)]
+    for table in tables:
+        assert isinstance(table, pa.Table)
+        assert table.schema.names == given.schema.names
+        assert table.schema.types == given.schema.types
+        assert not any(table[name].null_count for name in table.column_names[1:-1])
+        known = given["visits"].is_valid()
+        assert table["visits"].filter(known) == given["visits"].filter(known)
+    numbers = given.select(["age", "visits"])
+    filled = DensityImputer().fit(numbers).transform(numbers)
+    assert isinstance(filled, pa.Table)
+    assert filled.schema.names == ["age", "visits"]
+
+
+def test_the_columns_of_a_frame_keep_their_common_name():
+    frame = holes(WHOLE).drop(columns=["name", "text"]).rename_axis(columns="variable")
+    assert GaussianDensity().fit(frame).impute(frame).columns.name == "variable"

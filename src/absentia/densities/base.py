@@ -40,7 +40,7 @@ from absentia.tables import (
 )
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.margins import Margins
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_arrow, from_arrow, is_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.stored import assume_valid
 from absentia.tables.streams import Stream
@@ -126,9 +126,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         Returns
         -------
         ndarray of shape (n_samples, len(columns_)), or a frame where ``X`` is one
-            A pandas or polars frame comes back with all its columns in their order, their types,
-            index and names; whole numbers are whole, and columns that the density does not use are
-            as they were.
+            A frame of pandas or polars or a table of pyarrow comes back with all its columns in
+            their order, their types, index and names; whole numbers are whole, and columns that the
+            density does not use are as they were.
         """
         rows = self._open(X)
         if isinstance(rows, Stream):
@@ -175,7 +175,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         filled = self._drawn(rows, size, random_state)
         if size is None:
             return self._in_units([filled], X)[0]
-        plain = plan_of(self) is None and not is_frame(X)
+        plain = plan_of(self) is None and not is_frame(from_arrow(X))
         return filled if plain else self._in_units(filled, X)
 
     def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
@@ -193,11 +193,13 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         as_numbers: bool = False,
     ) -> list[Any]:
         """Return numbers as the kind of table that was given, with the user's own words."""
-        framed = given is not None and is_frame(given)
-        plan = vars(self).get("plan_") if framed else plan_of(self)
+        frame = from_arrow(given)
+        plan = vars(self).get("plan_") if is_frame(frame) else plan_of(self)
         if plan is not None and len(tables):
-            return plan.restored(list(tables), self.columns_, given, as_numbers=as_numbers)
-        return [table_as(given, table, self.columns_, self._names()) for table in tables]
+            found = plan.restored(list(tables), self.columns_, frame, as_numbers=as_numbers)
+        else:
+            found = [table_as(frame, table, self.columns_, self._names()) for table in tables]
+        return as_arrow(found, given)
 
     def quantiles(self, X: TableLike, levels: ArrayLike) -> FloatArray:
         """Return conditional quantiles of the missing numbers, in the units of the table.

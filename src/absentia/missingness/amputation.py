@@ -33,7 +33,7 @@ from absentia.tables import (
 )
 from absentia.tables.columns.guesses import read_columns
 from absentia.tables.frames import holds_numbers_only, without_cells
-from absentia.tables.reading import as_frame
+from absentia.tables.reading import as_arrow, as_frame, from_arrow, is_frame
 from absentia.tables.rows import is_constant
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
@@ -270,7 +270,7 @@ def views(
     """
     table = SourceTable.of(X)
     n, d = table.shape
-    columns_of_view = _positions(groups, column_names(X, d))
+    columns_of_view = _positions(groups, column_names(table.X, d))
     n_views = len(columns_of_view)
     generator = check_random_state(random_state)
     candidates = generator.permutation(n * n_views)
@@ -296,7 +296,8 @@ class SourceTable:
 
     ``numbers`` has an indicator for each word of a column of words, ``column_of`` says which column
     of ``X`` each of them comes from, and ``words`` which columns of ``X`` are words, of which none
-    is larger than another. ``missing`` has the shape of ``X``.
+    is larger than another. ``missing`` has the shape of ``X``, which is in pandas for a
+    ``given`` table of pyarrow.
     """
 
     X: Any
@@ -304,13 +305,15 @@ class SourceTable:
     column_of: IntArray
     words: BoolArray
     missing: BoolArray
+    given: Any
 
     @classmethod
     def of(cls, X: TableLike) -> SourceTable:
-        if not hasattr(X, "columns") or holds_numbers_only(X):
+        given, X = X, from_arrow(X)
+        if not is_frame(X) or holds_numbers_only(X):
             table = as_table(X)
             d = table.shape[1]
-            return cls(X, table, np.arange(d), np.zeros(d, dtype=bool), np.isnan(table))
+            return cls(X, table, np.arange(d), np.zeros(d, dtype=bool), np.isnan(table), given)
         frame = as_frame(X)
         columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
         pairs = list(zip(read_columns(frame), columns, strict=True))
@@ -321,6 +324,7 @@ class SourceTable:
             np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts]),
             np.array([reading.kind == "category" for reading, _ in pairs]),
             np.column_stack([reading.missing(column) for reading, column in pairs]),
+            given,
         )
 
     @property
@@ -345,13 +349,15 @@ class SourceTable:
 
     def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
         """Return the user's table without the given values, all of it or some of its columns."""
-        if not hasattr(self.X, "columns") or holds_numbers_only(self.X):
+        if not is_frame(self.X) or holds_numbers_only(self.X):
             numbers = self.numbers if columns is None else self.numbers[:, columns]
-            return table_as(self.X, np.where(removed, np.nan, numbers), columns)
-        names = list(self.X.columns)
-        return without_cells(
-            self.X[names if columns is None else [names[j] for j in columns]], removed
-        )
+            left = table_as(self.X, np.where(removed, np.nan, numbers), columns)
+        else:
+            names = np.array(self.X.columns, dtype=object)
+            left = without_cells(
+                self.X[list(names if columns is None else names[columns])], removed
+            )
+        return as_arrow([left], self.given)[0]
 
 
 def _number_to_remove(rate: float, size: int, at_most: int) -> int:

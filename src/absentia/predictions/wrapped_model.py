@@ -38,7 +38,7 @@ from absentia.tables.frames import (
     typed_column,
     written_cells,
 )
-from absentia.tables.reading import as_frame
+from absentia.tables.reading import as_frame, from_arrow
 from absentia.tables.stored import Stored, StoredCells, StoredType
 
 if TYPE_CHECKING:
@@ -351,6 +351,7 @@ class RowFormat(Stored):
 
 def take_rows(X: Any, rows: IntArray) -> Any:
     """Return some rows of an array or of a frame."""
+    X = from_arrow(X)
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 

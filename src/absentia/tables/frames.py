@@ -175,7 +175,9 @@ def completed_frames(
             f"Columns that the density does not use come back as they were: {listed(unread)}.",
             stacklevel=frames_of_absentia(),
         )
-    return [type(given)(table) for table in out]
+    if polars:
+        return [type(given)(table) for table in out]
+    return [type(given)(table).rename_axis(columns=given.columns.name) for table in out]
 
 
 def _filled_column(

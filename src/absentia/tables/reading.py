@@ -117,10 +117,43 @@ def is_polars(frame: Any) -> bool:
     return type(frame).__module__.startswith("polars")
 
 
+def is_arrow(X: Any) -> bool:
+    """Return whether a table is one of pyarrow."""
+    return type(X).__module__.startswith("pyarrow") and hasattr(X, "column_names")
+
+
 def from_arrow(X: Any) -> Any:
-    """Return a table of pyarrow as a pandas frame, anything else as it is."""
-    arrow = type(X).__module__.startswith("pyarrow") and hasattr(X, "column_names")
-    return X.to_pandas() if arrow else X
+    """Return a table of pyarrow as a pandas frame, anything else as it is.
+
+    Whole numbers and booleans stay such beside missing values.
+    """
+    if not is_arrow(X):
+        return X
+    import pandas as pd
+    import pyarrow as pa
+
+    whole = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    names = {kind: kind.replace("i", "I").replace("u", "U") for kind in whole} | {
+        "bool_": "boolean"
+    }
+    types = {getattr(pa, k)(): pd.api.types.pandas_dtype(name) for k, name in names.items()}
+    return X.to_pandas(types_mapper=types.get)
+
+
+def as_arrow(tables: list[Any], given: Any) -> list[Any]:
+    """Return frames as tables of pyarrow where ``given`` is one, in its types where these hold."""
+    if not is_arrow(given):
+        return tables
+    import pyarrow as pa
+
+    def column(cells: Any, kind: Any) -> Any:
+        try:
+            return pa.array(cells, type=kind, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # fractions of whole numbers
+            return pa.array(cells, from_pandas=True)
+
+    types = {field.name: field.type for field in given.schema}
+    return [pa.table({n: column(t[n], types.get(n)) for n in t.columns}) for t in tables]
 
 
 def is_frame(X: TableLike) -> bool:
@@ -320,6 +353,7 @@ def as_frame(X: TableLike) -> pd.DataFrame:
     """Return a copy of a table as a pandas frame, with text for column names."""
     pd = optional_import("pandas", "tables", "A table of words or dates")
     check_collected(X, any_dask=True)
+    X = from_arrow(X)
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     try:
