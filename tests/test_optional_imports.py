@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from absentia import Chunks
-from absentia.optional_imports import optional_import
+from absentia import Chunks, optional_imports
+from absentia.optional_imports import install_command, optional_import
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -21,8 +21,37 @@ def test_an_absent_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"^A plot needs matplotlib, which is not inst") as raised:
         optional_import("matplotlib.pyplot", "plot", "A plot", "look at the numbers")
-    assert str(raised.value).endswith("pip install 'absentia[plot]', or look at the numbers.")
+    assert str(raised.value).endswith(f"{install_command('plot')}, or look at the numbers.")
     assert isinstance(raised.value.__cause__, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        (None, "pip install 'absentia[cli]'"),
+        ("no JSON", "pip install 'absentia[cli]'"),
+        (
+            '{"url": "file:///a%20b/absentia", "dir_info": {"editable": true}}',
+            "pip install -e '/a b/absentia[cli]'",
+        ),
+        (
+            '{"url": "file:///home/me/absentia", "dir_info": {}}',
+            "pip install 'absentia[cli] @ file:///home/me/absentia'",
+        ),
+        (
+            '{"url": "file:///tmp/absentia-0.1-py3-none-any.whl", "archive_info": {}}',
+            "pip install 'absentia[cli] @ file:///tmp/absentia-0.1-py3-none-any.whl'",
+        ),
+    ],
+)
+def test_the_extra_is_that_of_the_checkout_or_wheel_that_is_installed(monkeypatch, source, command):
+    class Installed:
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return source
+
+    monkeypatch.setattr(optional_imports, "distribution", lambda name: Installed())
+    assert install_command("cli") == command
 
 
 @pytest.mark.parametrize(
@@ -43,7 +72,7 @@ def test_a_package_that_is_broken_is_not_said_to_be_absent(monkeypatch, tmp_path
 def test_parquet_files_name_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "rows.parquet").touch()
-    with pytest.raises(ImportError, match=r"pip install 'absentia\[tables\]'"):
+    with pytest.raises(ImportError, match=r"pip install .*\[tables\]'"):
         np.asarray(Chunks.from_parquet([str(tmp_path / "rows.parquet")]).concatenate())
 
 

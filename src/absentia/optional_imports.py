@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 __all__ = ["show_versions"]
 
@@ -50,10 +53,22 @@ def optional_import(module: str, extra: str, what_for: str, otherwise: str = "")
         absent = isinstance(error, ModuleNotFoundError) and _package(error.name or "") == package
         found = "is not installed" if absent else f"cannot be imported ({error})"
         raise ImportError(
-            f"{what_for} needs {package}, which {found}: pip install 'absentia[{extra}]'"
+            f"{what_for} needs {package}, which {found}: {install_command(extra)}"
             f"{f', or {otherwise}' if otherwise else ''}.",
             name=package,
         ) from error
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds an extra to the checkout or wheel that is installed."""
+    try:
+        source = json.loads(distribution("absentia").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        source = {}
+    url = source.get("url", "")
+    if source.get("dir_info", {}).get("editable"):
+        return f"pip install -e '{url2pathname(urlparse(url).path)}[{extra}]'"
+    return f"pip install 'absentia[{extra}]{f' @ {url}' if url else ''}'"
 
 
 def _package(module: str) -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import wraps
-from threading import Lock
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from absentia.optional_imports import optional_import
 
 _Self = TypeVar("_Self")
 _Result = TypeVar("_Result")
@@ -48,9 +48,6 @@ class SolverStatus(Enum):
 
 
 LOGGER.addHandler(logging.NullHandler())
-
-#: Seconds between two lines, where there is no tqdm to draw a bar.
-_PAUSE = 5.0
 
 
 def report(message: str, *values: Any, verbose: bool = False) -> None:
@@ -83,30 +80,6 @@ class Bar:
         """Count one more step as done."""
 
 
-class _LineBar(Bar):
-    """A line of text every few seconds, where tqdm is not installed."""
-
-    def __init__(self, total: int, initial: int, title: str, stream: TextIO):
-        self._stream, self._title, self._total, self._count = stream, title, total, initial
-        self._started, self._last, self._initial = time.monotonic(), 0.0, initial
-        self._lock = Lock()
-
-    def advance(self, remark: str = "") -> None:
-        with self._lock:
-            self._count += 1
-            now = time.monotonic()
-            if now - self._last <= _PAUSE and self._count < self._total:
-                return
-            self._last = now
-            pace = (now - self._started) / max(1, self._count - self._initial)
-            left = duration(pace * (self._total - self._count))
-            remark = f", {remark}" if remark else ""
-            self._stream.write(
-                f"{self._title}: {self._count} of {self._total}, {left} left{remark}\n"
-            )
-            self._stream.flush()
-
-
 class _TqdmBar(Bar):
     def __init__(self, bar: Any):
         self._bar = bar
@@ -121,25 +94,11 @@ class _TqdmBar(Bar):
 def progress_bar(
     total: int, *, shown: bool, title: str, unit: str = "fit", initial: int = 0
 ) -> Iterator[Bar]:
-    """Show a bar on standard error while a ``with`` block runs, or lines where tqdm is missing."""
+    """Show a bar of tqdm on standard error while a ``with`` block runs."""
     if not shown:
         yield Bar()
         return
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield _LineBar(total, initial, title, sys.stderr)
-        return
+    tqdm = optional_import("tqdm", "progress", "A progress bar", "leave out progress=True").tqdm
     settings: Any = {"file": sys.stderr, "dynamic_ncols": True, "smoothing": 0.05}
     with tqdm(total=total, initial=initial, desc=title, unit=unit, **settings) as bar:
         yield _TqdmBar(bar)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, such as "1 min 15 s"."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

@@ -45,7 +45,6 @@ def test_what_is_far_behind_is_not_as_good_and_the_quick_one_is_named():
     found = comparison(scores, {"slow": 30.0, "quick": 2.0, "poor": 1.0})
     assert (found.best, found.as_good) == ("slow", ["quick"])
     assert "no significant difference from quick" in found.verdict
-    assert "quick is 15 times faster" in found.verdict
     assert ttest_rel(scores["slow"], scores["poor"]).pvalue < 1e-4
 
 
@@ -85,9 +84,8 @@ NOISE = 0.01 * np.array([-1, 1, 0, 1, -1])
         ),
         (
             {"knn": 0.9, "mean": 0.85},
-            "knn cannot be trained from the command line, nor can the others. An average "
-            "of different models, which was not compared, can be: absentia train f.csv -t y -o "
-            "model.skops",
+            "knn cannot be trained from the command line. Train automatic: absentia train f.csv "
+            "-t y -o model.skops",
         ),
     ],
 )

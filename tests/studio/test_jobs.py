@@ -66,7 +66,7 @@ def test_the_examples_have_holes_and_a_target_without(name):
 
 
 def test_methods_are_compared_on_the_same_folds(monkeypatch):
-    monkeypatch.setattr(jobs, "_COMPARED", ("iterative", "mean-indicator"))
+    monkeypatch.setattr(jobs, "QUICK_METHODS", ("iterative", "mean-indicator"))
     steps = []
     found = jobs.compare_methods(
         lambda share, text: steps.append(share),
@@ -75,8 +75,8 @@ def test_methods_are_compared_on_the_same_folds(monkeypatch):
         kinds={"value": "left out"},
     )
     assert {row["method"] for row in found} == {
-        "iterative imputation, SVM",
-        "means and indicators, SVM",
+        "scikit-learn's IterativeImputer, SVM",
+        "column means and indicators of missing values, SVM",
     }
     assert {row["train"] for row in found} == {""}
     assert [row["measure"] for row in found] == ["accuracy", "accuracy"]
@@ -85,11 +85,16 @@ def test_methods_are_compared_on_the_same_folds(monkeypatch):
 
 
 def test_progress_is_told_without_names_from_the_code(monkeypatch):
-    monkeypatch.setattr(jobs, "_COMPARED", ("genrbf", "mean-indicator"))
+    monkeypatch.setattr(jobs, "QUICK_METHODS", ("automatic", "genrbf", "mean-indicator"))
+    monkeypatch.setattr(jobs, "QUICK_SECONDS", 0.1)
     said = []
     frame = mixed_table().drop(columns="value")
     train(lambda share, text: said.append(text), frame, "kind")
     found = jobs.compare_methods(lambda share, text: said.append(text), frame, "kind")
     names = {*training.METHODS, *training.BASELINES}
     assert not [text for text in said if names & set(text.replace(":", "").split()) or "_" in text]
-    assert {row["train"] for row in found} == {"genrbf", ""}  # the page offers to train it
+    assert {row["train"] for row in found} == {
+        "automatic",
+        "genrbf",
+        "",
+    }  # offered by the page

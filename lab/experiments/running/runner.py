@@ -11,10 +11,20 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from absentia.optional_imports import optional_import
-from absentia.progress import duration, progress_bar
+from absentia.progress import progress_bar
 from lab.experiments.running.cells import Cell, CellResult, Context, Protocol
 from lab.experiments.running.store import VERIFIED, Results
 from lab.experiments.running.workers import attempt, run_in_processes
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, such as "1 min 15 s"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 @dataclass(frozen=True)

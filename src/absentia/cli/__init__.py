@@ -14,6 +14,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from absentia.optional_imports import install_command
 from absentia.reports.safe_text import printable
 
 if TYPE_CHECKING:
@@ -21,14 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code_of", "main", "run_app"]
 
-_BAD_INPUT, _WRONG_COMMAND, _INTERRUPTED = 1, 2, 130
-#: Commands that left the library, and where they are now.
-_MOVED = {
-    "bench": "The experiments are not part of the library: run `python -m lab` in a checkout of "
-    "the repository.",
-    "demo": "The demonstration is not part of the library: run `make demo` in a checkout of the "
-    "repository.",
-}
+_BAD_INPUT, _INTERRUPTED = 1, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,17 +31,13 @@ def main(arguments: list[str] | None = None) -> int:
     if given[:1] == ["--version"]:  # also where typer is not installed
         print(f"absentia {version('absentia')}")
         return 0
-    if given[:1] and given[0] in _MOVED:
-        print(_MOVED[given[0]], file=sys.stderr)
-        return _WRONG_COMMAND
     try:
         from absentia.cli.app import app
     except ImportError as error:
         if error.name != "typer":
             raise
-        print(
-            "absentia: the command line needs typer: pip install 'absentia[cli]'", file=sys.stderr
-        )
+        needs = f"absentia: the command line needs typer: {install_command('cli')}"
+        print(needs, file=sys.stderr)
         return _BAD_INPUT
     return exit_code_of(lambda: run_app(app, given))
 

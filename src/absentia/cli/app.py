@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -68,7 +67,6 @@ def describe(
     """Describe which values are missing from a table, and whether they look random."""
     from absentia import describe_missingness
     from absentia.recipe.learning_table import without_columns
-    from absentia.reports.describing import RUN_ANYWAY
     from absentia.reports.suspects import suspects
     from absentia.tables.files.formats import replaced
 
@@ -77,9 +75,7 @@ def describe(
     frame = without_columns(read_table(file, sheet), names_in(ignore) or ())
     kinds = kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
-    # The report addresses people who write Python.
-    reason = report.why_no_test.replace(RUN_ANYWAY, "use --test to run it anyway")
-    print(replace(report, why_no_test=reason))
+    print(report)
     found = suspects(frame, kinds)
     if found:
         print("\nCells that hardly fit the rest of their rows")
@@ -185,15 +181,11 @@ def train_command(found: Comparison, file: str, target: str) -> str:
 
     Without any such method among those compared, this is the default of ``absentia train``.
     """
-    name = found.trainable
-    method = "" if name in (None, "automatic") else f" --method {name}"
+    name = found.trainable or "automatic"
+    method = "" if name == "automatic" else f" --method {name}"
+    without = "" if found.trainable else f"{found.best} cannot be trained from the command line. "
     train = f"absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
-    if name is not None:
-        return f"Train {name}: {train}"
-    return (
-        f"{found.best} cannot be trained from the command line, nor can the others. An average of "
-        f"different models, which was not compared, can be: {train}"
-    )
+    return f"{without}Train {name}: {train}"
 
 
 @app.command()

@@ -241,14 +241,12 @@ def written_with(
 
     if not keep:
         return pd.DataFrame(found)
-    taken = set(frame.columns)
     named: dict[str, np.ndarray] = {}
     for name, values in found.items():
-        free = name
-        if name in taken:
-            # Another class may have the next name: "a_2" beside "a".
-            others = {*taken, *found, *named}
-            free = next(n for k in count(2) if (n := f"{name}_{k}") not in others)
+        others = {*frame.columns, *named, *found} - {name} | set(frame.columns)
+        # Another class may have the next name: "a_2" beside "a".
+        free = next(n for k in count(1) if (n := f"{name}_{k}" if k > 1 else name) not in others)
+        if free != name:
             say(f"The input already has a column {name!r}; that of the model is named {free!r}.")
         named[free] = values
     return frame.assign(**named)

@@ -29,11 +29,10 @@ from absentia.tables import (
     TableLike,
     as_table,
     column_names,
-    table_as,
 )
 from absentia.tables.columns.guesses import read_columns
-from absentia.tables.frames import holds_numbers_only, without_cells
-from absentia.tables.reading import as_arrow, as_frame, from_arrow, is_frame
+from absentia.tables.frames import without_cells
+from absentia.tables.reading import as_arrow, as_frame, from_arrow, has_columns_of_words, is_frame
 from absentia.tables.rows import is_constant
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
@@ -144,11 +143,10 @@ def mnar(X: TableLike, rate: float, *, random_state: RandomState = None) -> Visi
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        A table of at least two columns; it is not changed.
+    X, random_state
+        As in :func:`mcar`; a table of at least two columns.
     rate : float from 0 to 1
         The share of values to remove *from the visible columns*.
-    random_state : int, RandomState or None, default=None
 
     Returns
     -------
@@ -195,14 +193,11 @@ def self_censoring(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        It is not changed, and may miss values.
-    rate : float from 0 to 1
-        The share of values to remove, met to the nearest value.
+    X, rate, random_state
+        As in :func:`mcar`.
     strength : float, default=2.0
         By how much the log-odds grow per standard deviation: 0 is :func:`mcar`,
         large values cut the columns off at the top, negative values remove the small ones.
-    random_state : int, RandomState or None, default=None
 
     Returns
     -------
@@ -241,8 +236,8 @@ def views(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        It is not changed, and may miss values.
+    X, random_state
+        As in :func:`mcar`.
     rate : float from 0 to 1
         The share of values to remove, met to the nearest group.
     groups : sequence of sequences of columns
@@ -250,7 +245,6 @@ def views(
         in two views; columns in none are never removed.
     keep_one : bool, default=False
         Whether every row keeps at least one view.
-    random_state : int, RandomState or None, default=None
 
     Returns
     -------
@@ -310,7 +304,7 @@ class SourceTable:
     @classmethod
     def of(cls, X: TableLike) -> SourceTable:
         given, X = X, from_arrow(X)
-        if not is_frame(X) or holds_numbers_only(X):
+        if not (is_frame(X) and has_columns_of_words(X)):
             table = as_table(X)
             d = table.shape[1]
             return cls(X, table, np.arange(d), np.zeros(d, dtype=bool), np.isnan(table), given)
@@ -349,15 +343,11 @@ class SourceTable:
 
     def without(self, removed: BoolArray, columns: IntArray | None = None) -> Any:
         """Return the user's table without the given values, all of it or some of its columns."""
-        if not is_frame(self.X) or holds_numbers_only(self.X):
-            numbers = self.numbers if columns is None else self.numbers[:, columns]
-            left = table_as(self.X, np.where(removed, np.nan, numbers), columns)
-        else:
-            names = np.array(self.X.columns, dtype=object)
-            left = without_cells(
-                self.X[list(names if columns is None else names[columns])], removed
-            )
-        return as_arrow([left], self.given)[0]
+        columns = np.arange(self.shape[1]) if columns is None else columns
+        if not is_frame(self.X):
+            return np.where(removed, np.nan, self.numbers[:, columns])
+        kept = self.X[[self.X.columns[j] for j in columns]]
+        return as_arrow([without_cells(kept, removed)], self.given)[0]
 
 
 def _number_to_remove(rate: float, size: int, at_most: int) -> int:

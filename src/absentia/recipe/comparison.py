@@ -34,8 +34,6 @@ __all__ = ["Comparison", "compare"]
 
 _FOLDS = 5
 _LEVEL = 0.05
-#: A method is called faster if it takes at most half the time.
-_FASTER = 2.0
 _MOST_NAMED = 4
 #: Methods and rows of a comparison that takes less than a minute.
 QUICK_METHODS = (
@@ -247,10 +245,6 @@ class Comparison:
             if len(order) > 2 and len(as_good) == len(order) - 1:
                 where = f"between the {len(order)} methods"
             sentences.append(f"There is no significant difference {where}.")
-        seconds = {name: self.mean(name, "seconds") for name in order}
-        quick = min(as_good, key=lambda name: seconds[name], default=best)
-        if seconds[best] >= _FASTER * seconds[quick] > 0:
-            sentences.append(f"{quick} is {seconds[best] / seconds[quick]:.0f} times faster.")
         return " ".join(sentences)
 
     def to_frame(self) -> pd.DataFrame:

@@ -157,12 +157,13 @@ def _trees(kinds: tuple[Any, Any], **grid: Sequence[Any]) -> Maker:
     return make
 
 
-def _booster(package: str, names: tuple[str, str], **settings: Any) -> Maker:
+def _booster(package: str, prefix: str, **settings: Any) -> Baseline:
     def make(task: Task, seed: int, n_columns: int) -> BaseEstimator:
         module = optional_import(package, "boosters", f"The method {package!r}")
-        return getattr(module, names[task == "regression"])(random_state=seed, **settings)
+        kind = "Classifier" if task == "classification" else "Regressor"
+        return getattr(module, f"{prefix}{kind}")(random_state=seed, **settings)
 
-    return make
+    return Baseline(f"boosted trees of {package}", make, package)
 
 
 _FOREST = (RandomForestClassifier, RandomForestRegressor)
@@ -185,21 +186,9 @@ BASELINES = {
         "scikit-learn's boosted trees",
         _trees(_BOOSTING, learning_rate=(0.03, 0.1), max_leaf_nodes=(7, 31)),
     ),
-    "lightgbm": Baseline(
-        "LightGBM",
-        _booster("lightgbm", ("LGBMClassifier", "LGBMRegressor"), verbosity=-1, n_jobs=1),
-        "lightgbm",
-    ),
-    "catboost": Baseline(
-        "CatBoost",
-        _booster(
-            "catboost",
-            ("CatBoostClassifier", "CatBoostRegressor"),
-            verbose=False,
-            allow_writing_files=False,
-            thread_count=1,
-        ),
-        "catboost",
+    "lightgbm": _booster("lightgbm", "LGBM", verbosity=-1, n_jobs=1),
+    "catboost": _booster(
+        "catboost", "CatBoost", verbose=False, allow_writing_files=False, thread_count=1
     ),
 }
 

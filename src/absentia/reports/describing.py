@@ -16,10 +16,7 @@ from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
 
-__all__ = ["RUN_ANYWAY", "describe_missingness"]
-
-#: Remedy in Python for a test that was left out; the command line has an option for it.
-RUN_ANYWAY = "pass mcar_test=True to run it anyway"
+__all__ = ["describe_missingness"]
 
 # Patterns times columns cubed, what a step of EM costs; above it the test runs only on request.
 _PATIENCE = 1e9
@@ -82,7 +79,7 @@ def describe_missingness(
     if mcar_test == "auto" and len(patterns.masks) * d**3 > _PATIENCE:
         why_no_test = (
             f"it would take long for {len(patterns.masks):,} patterns of {d:,} columns; "
-            f"{RUN_ANYWAY}."
+            "mcar_test=True (--test on the command line) runs it anyway."
         )
     elif not patterns.masks.any():
         why_no_test = "nothing is missing."

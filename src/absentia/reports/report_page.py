@@ -51,7 +51,7 @@ class Page:
         """Add a paragraph of plain text."""
         self._add("paragraph", text=text)
 
-    def picture(self, figure: Figure, caption: str, description: str = "") -> None:
+    def picture(self, figure: Figure, caption: str) -> None:
         """Embed a matplotlib figure, as a drawing that stays sharp at every size."""
         stream = io.BytesIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
@@ -60,7 +60,6 @@ class Page:
             data=base64.b64encode(stream.getvalue()).decode("ascii"),
             width=round(figure.get_figwidth() * 96),
             caption=caption,
-            description=description or caption,
         )
 
     def table(

@@ -9,6 +9,8 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from absentia.optional_imports import install_command
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,8 +36,7 @@ def serve(
         from absentia.studio.pages import studio_app
     except ImportError as error:
         raise ImportError(
-            f"The studio needs {error.name}, which is not installed: pip install "
-            "'absentia[studio]'."
+            f"The studio needs {error.name}, which is not installed: {install_command('studio')}."
         ) from error
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 
 from absentia.machines.targets import Task
 from absentia.recipe import training
-from absentia.recipe.comparison import compare
+from absentia.recipe.comparison import QUICK_METHODS, QUICK_ROWS, QUICK_SECONDS, compare
 from absentia.recipe.learning_table import sample_in_proportion, split_target
 from absentia.recipe.model import TableModel
 from absentia.studio.row_answers import RowAnswers
@@ -23,17 +23,6 @@ from absentia.tables.column_plan import ReadFrame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Quick methods of different kinds.
-_COMPARED = ("genrbf", "expected-rbf", "mean-indicator", "iterative", "hist-gradient-boosting")
-_COMPARED_ROWS = 500
-#: Names of the methods on the page.
-METHOD_NAMES = {
-    "genrbf": "kernel on beliefs",
-    "expected-rbf": "kernel averaged over beliefs",
-    "mean-indicator": "means and indicators, SVM",
-    "iterative": "iterative imputation, SVM",
-    "hist-gradient-boosting": "boosted trees",
-}
 #: Rows of a batch between two reports of progress.
 _BATCH_ROWS = 200
 
@@ -174,19 +163,20 @@ def answer_batch(step: Step, model: TableModel, rows: ReadFrame) -> pd.DataFrame
 def compare_methods(
     step: Step, frame: pd.DataFrame, target: str, task: str | None = None, kinds: Any = None
 ) -> list[dict[str, object]]:
-    """Compare a few quick methods by five-fold cross-validation, the best first."""
+    """Compare a few methods quickly, as ``absentia compare --quick``, the best first."""
     found = compare(
         frame,
         target,
         task=task,
         kinds=kinds,
-        methods=_COMPARED,
-        max_rows=_COMPARED_ROWS,
-        step=lambda share, text: step(share, f"comparing {METHOD_NAMES.get(text, text)}"),
+        methods=QUICK_METHODS,
+        max_rows=QUICK_ROWS,
+        time_budget=QUICK_SECONDS,
+        step=lambda share, text: step(share, f"comparing {_shown(text)}"),
     )
     return [
         {
-            "method": METHOD_NAMES.get(name, name),
+            "method": _shown(name),
             "train": name if name in training.METHODS else "",
             "measure": found.measure,
             "score": found.mean(name),
@@ -195,3 +185,10 @@ def compare_methods(
         }
         for name in found.methods
     ]
+
+
+def _shown(method: str) -> str:
+    """Return what a method is, for the page."""
+    if method in training.BASELINES:
+        return training.BASELINES[method].about
+    return "average of different models" if method == training.AUTOMATIC else "kernel on beliefs"

@@ -291,24 +291,21 @@ optional
         units = zip(self.centres, self.scales, strict=True)
         return [support.scaled(*unit) for support, unit in zip(own, units, strict=True)]
 
-    def later(
-        self, frame: pd.DataFrame
-    ) -> tuple[dict[str, Column], dict[str, ColumnReading], str | None]:
-        """Return the columns of a later pandas frame, their readings and the file's separator.
+    def later(self, frame: pd.DataFrame) -> tuple[dict[str, Column], dict[str, ColumnReading]]:
+        """Return the columns of a later pandas frame and their readings.
 
         They are read as in training, except that the frame decides on decimal signs of numbers
         that had a type in training and are text in the frame.
         """
-        columns, separator = Column.of_frame(frame), frame.attrs.get(SEPARATOR)
-        readings = self.by_name
+        columns, readings = Column.of_frame(frame), self.by_name
         written = [
             name
             for name, reading in readings.items()
             if reading.typed and not reading.left_out and name in columns and columns[name].is_text
         ]
         if written:
-            readings = later_readings(columns, readings, written, separator or ",")
-        return columns, readings, separator
+            readings = later_readings(columns, readings, written, frame.attrs.get(SEPARATOR, ","))
+        return columns, readings
 
     def read(self, X: Any) -> Table:
         """Read a frame by the plan, or an array of the columns of training in their order."""
@@ -337,8 +334,8 @@ optional
         With the ``ranges`` of the columns in training nothing is warned of: the notes are those on
         all such cells, and on values far beyond training.
         """
-        columns, readings, separator = self.later(frame)
-        notes = later_notes(columns, readings, separator, new_only=ranges is None)
+        columns, readings = self.later(frame)
+        notes = later_notes(columns, readings, new_only=ranges is None)
         own = filled(columns, readings, len(frame), self.codes)
         far: list[str] = []
         if ranges is None:
@@ -411,7 +408,7 @@ optional
         }
         if is_frame(given):
             frame = as_frame(given)
-            cells, readings, _ = self.later(frame)
+            cells, readings = self.later(frame)
             return completed_frames(given, frame, cells, readings, numbers, as_numbers)
         readings = {name: self.by_name[name] for name in numbers}
         return [

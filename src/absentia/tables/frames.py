@@ -216,13 +216,6 @@ def spelled_numbers(numbers: FloatArray, reading: ColumnReading) -> np.ndarray:
     return np.array(texts, dtype=object)
 
 
-def holds_numbers_only(frame: pd.DataFrame) -> bool:
-    """Return whether all columns of a pandas or polars frame are numeric."""
-    if is_polars(frame):
-        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes)
-    return all(dtype.kind in "iufb" for dtype in frame.dtypes)
-
-
 def with_cells(frame: pd.DataFrame, values: np.ndarray, filled: BoolArray) -> pd.DataFrame:
     """Return a pandas or polars frame with ``values`` in the cells that are ``filled``.
 
@@ -249,11 +242,9 @@ def without_cells(frame: pd.DataFrame, removed: BoolArray) -> pd.DataFrame:
     """Return a pandas or polars frame with nothing in some of its cells."""
     if is_polars(frame):
         polars = import_module("polars")
-        masks = [polars.lit(polars.Series(gone)) for gone in removed.T]
-        columns = map(polars.col, frame.columns)
         return frame.with_columns(
-            polars.when(gone).then(None).otherwise(column).name.keep()
-            for gone, column in zip(masks, columns, strict=True)
+            polars.when(polars.lit(polars.Series(kept))).then(column)
+            for kept, column in zip(~removed.T, map(polars.col, frame.columns), strict=True)
         )
     whole = {
         name: float

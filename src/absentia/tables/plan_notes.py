@@ -24,7 +24,7 @@ from absentia.tables.columns.dates import (
 )
 from absentia.tables.columns.guesses import SEPARATOR
 from absentia.tables.columns.numerals import example, groups_thousands, shown_sign
-from absentia.tables.columns.readings import ColumnReading, numbers_of
+from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.phrases import count_as_missing, counted, frames_of_absentia, listed
 from absentia.tables.reading import BoolArray, FloatArray
 
@@ -97,19 +97,15 @@ def warn(sentences: Iterable[str]) -> None:
 
 
 def later_notes(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    separator: str | None,
-    *,
-    new_only: bool = False,
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], *, new_only: bool
 ) -> list[str]:
     """Return sentences on absent columns, cells that are not used, and other decimal signs.
 
     With ``new_only`` columns are passed over that had such cells in training already, half as often
-    or more. ``separator`` is that of the file, if the frame comes from one.
+    or more.
     """
     found = _absent_note(_absent_columns(columns, readings))
-    for said, cells, between in _other_words(columns, readings, separator):
+    for said, cells, between in _other_words(columns, readings):
         found.append(f"{said}: {_some(cells, between)}.")
     unread = _unread_cells(columns, readings, new_only)
     if new_only and unread:  # one warning for all columns
@@ -118,7 +114,7 @@ def later_notes(
 
 
 def _other_words(
-    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], separator: str | None
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield what is said of new words and other signs, where there are any."""
     new = []
@@ -130,7 +126,7 @@ def _other_words(
             new += [f"{words[0]!r} in {name!r}{more}"] if words else []
     if new:
         yield "Words that did not occur in training count as missing", new, ", "
-    if signs := other_signs(columns, readings, separator):
+    if signs := other_signs(columns, readings):
         yield "Some values are written differently from those in training", signs, "; "
 
 
@@ -173,15 +169,11 @@ def _unread_cells(
     return found
 
 
-def other_signs(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    separator: str | None = None,
-) -> list[str]:
+def other_signs(columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]) -> list[str]:
     """Return phrases on numbers and dates of a later frame that are not written as in training.
 
     ``"0.4"`` in a column with decimal commas is 0.4, since it can be nothing else. ``"2.500"`` is
-    2500 there. ``separator`` is that of the file, if the frame comes from one.
+    2500 there.
     """
     found = []
     for name, reading in readings.items():
@@ -196,13 +188,6 @@ def other_signs(
             if either_way_round(column, formats):
                 days = days_by_text(column, [form for form in formats if form in DAY_FIRST])
                 doubtful_date = next(compress(column.distinct, np.isfinite(days)))
-        # Only of a file it is known that typed numbers were written with a point.
-        elif (
-            separator is not None
-            and (reading.decimal, column.type_kind) == (",", "f")
-            and (numbers_of(column) % 1.0 > 0).any()
-        ):
-            found.append(f"in {name!r}, numbers have a decimal point instead of a comma")
         if text:
             found.append(f"in {name!r}, {example(text, reading.decimal)}")
         if doubtful_date:

@@ -11,7 +11,6 @@ from absentia import KernelRidge, TableEncoder, describe_missingness
 from absentia.recipe.learning_table import split_target
 from absentia.tables.columns.guesses import read_column, read_columns
 from absentia.tables.files.delimited import read_delimited
-from absentia.tables.plan_notes import other_signs
 
 RNG = np.random.default_rng(0)
 THREE = [f"{v:.3f}".replace(".", ",") for v in RNG.uniform(1, 9, 30)]
@@ -174,19 +173,6 @@ def test_another_sign_at_predict_is_said(trained, later, said, read):
     ]
     assert bool(signs) == bool(said)
     assert said in "".join(signs)
-
-
-def test_points_in_a_file_are_said_too():
-    encoder = TableEncoder().fit(pd.DataFrame({"x": ONE}))
-
-    def said(frame):
-        return other_signs(*encoder.plan_.later(frame))
-
-    assert said(read_delimited(b"x,n\n2.500,1\n1.250,2\n", "my.csv")) == [
-        "in 'x', numbers have a decimal point instead of a comma"
-    ]
-    assert said(read_delimited(b"x,n\n2,1\n1,2\n", "my.csv")) == []
-    assert said(pd.DataFrame({"x": [2.5, 1.25]})) == []  # typed, not written
 
 
 @pytest.mark.parametrize("around", ["{}", "{} €", "€ {}", "-{}", "+{}", "{} %", "{} kg"])

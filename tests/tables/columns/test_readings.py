@@ -87,14 +87,3 @@ def test_a_column_that_is_left_out_still_knows_what_is_missing():
     reading = read_column(dates)
     assert reading.kind == "date"
     assert reading.counts == CellCounts(10, 5, 0, 5)
-
-
-def test_a_column_of_many_intervals_is_left_out_with_advice():
-    values = np.random.default_rng(0).normal(size=60)
-    column = pd.Series(pd.arrays.IntervalArray.from_arrays(values - 1, values + 1), name="w")
-    reading = read_column(column)
-    assert reading.left_out
-    assert (
-        reading.note
-        == "left out, too many different intervals: bounded(X, lower, upper) takes them as limits"
-    )

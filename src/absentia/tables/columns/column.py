@@ -129,13 +129,7 @@ class Column:
 
     def first_two(self) -> list[str]:
         """Return the first two different texts: typed numbers soon have two."""
-        found: list[str] = []
-        for text in _spelled(self.series):
-            if text is not None and text not in found:
-                found.append(text)
-                if len(found) == 2:
-                    break
-        return found
+        return Column(self.series.dropna().drop_duplicates().head(2)).distinct
 
     def with_decimal_commas(self) -> Column:
         """Return the column where commas are decimal, unless its texts show otherwise."""

@@ -56,7 +56,7 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
     typed = hasattr(dtype, "categories")
     if said is None and typed and 2 * len(column.distinct) <= max(60, int(column.counts.sum())):
         said = _categories(column, max_categories, asked=True)  # as the type says
-    found = (
+    return (
         said
         or _ranges(column, max_categories)
         or numbers_of_texts(column)
@@ -64,12 +64,6 @@ def read_column(column: pd.Series | Column, *, max_categories: int = 30) -> Colu
         or numbers_with_unit(column)
         or _categories(column, max_categories)
     )
-    if found.left_out and str(dtype).startswith("interval"):
-        note = (
-            "left out, too many different intervals: bounded(X, lower, upper) takes them as limits"
-        )
-        return replace(found, note=note, is_id=False)
-    return found
 
 
 def read_as(column: pd.Series | Column, kind: str, *, max_categories: int = 30) -> ColumnReading:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 from lab.experiments.running import store as store_module
 from lab.experiments.running.cells import Cell, CellResult, Context, Score
 from lab.experiments.running.database import database_errors
-from lab.experiments.running.runner import run, self_contained
+from lab.experiments.running.runner import duration, run, self_contained
 from lab.experiments.running.store import Results
 from toy_protocol import TOY
 
@@ -318,3 +318,7 @@ def test_learners_in_this_process_have_one_thread(results, monkeypatch):
     assert run(TOY, results, CONTEXT, progress=False).skipped == 4
     assert len(done) == len(set(done)) == 24
     assert threads == {1}
+
+
+def test_times_are_written_in_words():
+    assert [duration(s) for s in (3, 75, 7500)] == ["3.0 s", "1 min 15 s", "2 h 5 min"]
