@@ -36,8 +36,13 @@ if TYPE_CHECKING:
     from absentia.machines.base import KernelMachine, TrainingData
 
 #: At most this many rows are used: the best gamma changes slowly with their number, and the
-#: factorisations would soon cost more than the Gram matrix that training needs.
-MOST_ROWS = 400
+#: factorisations would soon cost more than the Gram matrix that training needs. The search starts
+#: where fewer have the least error, whose eigendecompositions cost an eighth.
+MOST_ROWS, _FEW_ROWS = 400, 200
+#: Relative gains of the objective at which the search of one width ends, and of several widths.
+_GAIN, _GAIN_BY_COLUMN = 1e-4, 1e-9
+#: Per row, times this, the objective has second derivatives near one: first steps are good ones.
+_CURVATURE = 20.0
 
 # Range of the ridge in multiples of the mean diagonal of the matrix, and steps in it at the start.
 _RIDGES = np.geomspace(1e-6, 1e2, 17)
@@ -144,8 +149,8 @@ def leave_one_out_gradient(
     shares = (counts / counts.sum() / n_codes)[:, None]
     error = float((shares * residuals**2).sum())
     along = G @ (shares * residuals / diagonal[:, None])
-    across = (shares * residuals**2).sum(axis=1) / diagonal
-    by_kernel = 2 * ((G * across) @ G - along @ solved.T)
+    across = G * np.sqrt((shares * residuals**2).sum(axis=1) / diagonal)
+    by_kernel = 2 * (across @ across.T - along @ solved.T)
     by_log_ridge = float((np.diagonal(by_kernel) * ridge / counts).sum())
     return error, by_kernel, by_log_ridge
 
@@ -177,13 +182,17 @@ def least_error(
     if weights is not None:
         weights = weights / weights.mean()  # so the ridge starts where it would without them
     least, most, n = least / unit, most / unit, len(codes)
+    one = len(family.names) == 1
+    steps, grid = (np.log(_FIRST_STEPS), _RIDGES[::2]) if one else ([0.0], _RIDGES)
+    few = np.arange(n)[:: -(-n // _FEW_ROWS)]
+    of_few = None if weights is None else weights[few]
 
     def tried(point: FloatArray) -> list[tuple[float, FloatArray]]:
-        """Return errors with some ridges at logarithms of parameters."""
-        K = family.at(point)(beliefs, n_jobs=n_jobs)
+        """Return errors of few rows with some ridges at logarithms of parameters."""
+        K = family.at(point)(beliefs[few], n_jobs=n_jobs)
         size = float(np.diagonal(K).mean())
         some = np.unique(np.clip(size * grid, max(least, size * _RIDGES[0] ** 2), most))
-        errors = _leave_one_out_errors(K, codes, some, weights).tolist()
+        errors = _leave_one_out_errors(K, codes[few], some, of_few).tolist()
         return [(e, np.append(point, np.log(r))) for e, r in zip(errors, some, strict=True)]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -193,23 +202,20 @@ def least_error(
         value, by_prior = family.log_prior(logarithms)
         if not 0 < error < np.inf:
             return -np.inf, np.zeros(len(theta))
-        factor = -0.5 * n / error
-        by_widths = family.gradient(logarithms, beliefs, factor * by_kernel, K, n_jobs)
-        gradient = np.append(by_widths + by_prior, factor * by_ridge)
-        return value - 0.5 * n * float(np.log(error)), gradient
+        factor = -0.5 * _CURVATURE / error
+        gradient = family.gradient(logarithms, beliefs, factor * by_kernel, K, n_jobs)
+        gradient = np.append(gradient + _CURVATURE / n * by_prior, factor * by_ridge)
+        return _CURVATURE * (value / n - 0.5 * float(np.log(error))), gradient
 
-    one = len(family.names) == 1
-    steps, grid = (np.log(_FIRST_STEPS), _RIDGES[::2]) if one else ([0.0], _RIDGES)
     # Threads of BLAS cost more than they save on matrices of 400 rows.
     with one_blas_thread():
         found = [each for step in steps for each in tried(family.start + step)]
-    error, start = min(found, key=lambda each: each[0])
-    if not (family.names and 0 < error < np.inf):
-        return family.kernel  # targets that are all the same, or a matrix that is not definite
-    ends = np.array([theta[-1] for _, theta in found])
-    bounds = np.vstack([family.bounds, [ends.min(), ends.max()]])
-    with one_blas_thread():
-        best = maximise(objective, start, bounds, 0, None, 1e-4 if one else 1e-9)
+        error, start = min(found, key=lambda each: each[0])
+        if not (family.names and 0 < error < np.inf):
+            return family.kernel  # targets that are all the same, or a matrix that is not definite
+        ends = np.array([theta[-1] for _, theta in found])
+        bounds = np.vstack([family.bounds, [ends.min(), ends.max()]])
+        best = maximise(objective, start, bounds, 0, None, _GAIN if one else _GAIN_BY_COLUMN)
     return family.at(best[:-1])
 
 
