@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from absentia import (
+    SVC,
     EmbeddingRBF,
     ExpectedDistanceRBF,
     ExpectedLinear,
@@ -22,6 +23,7 @@ from absentia import (
 )
 from absentia.kernels import KERNELS_BY_NAME, kernel_named
 from absentia.kernels.gram.tiles import symmetrised
+from absentia.parameters import declared
 from kernels.contract import KernelContract
 from kernels.examples import beliefs_about, example, random_prior
 from oracles import kernels as oracles
@@ -230,3 +232,28 @@ def test_parameters_of_the_wrong_kind_are_refused_in_a_sentence(kernel, error, s
 def test_streaming_wants_a_kernel():
     with pytest.raises(TypeError, match="must be a Kernel"):
         gram_blocks("genrbf", example("gaussian"))
+
+
+@declared
+class _Cosine(Kernel):
+    """A user's kernel with a width."""
+
+    gamma: float | str = "scale"
+
+    def _gram(self, P, Q, n_jobs):
+        Q = P if Q is None else Q
+        return np.cos(self.gamma * (P.mean()[:, None, 0] - Q.mean()[:, 0]))
+
+    def _diag(self, P):
+        return np.ones(len(P))
+
+
+def test_a_new_kernel_with_gamma_takes_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    X[::3, 1] = np.nan
+    machine = SVC(kernel=_Cosine()).fit(X, X[:, 0] > 0)
+    gamma = 1 / np.trace(machine.density_.prior_.covariance())
+    assert machine.kernel_.gamma == pytest.approx(gamma)
+    with pytest.raises(ValueError, match="gamma"):
+        _Cosine(gamma="wide")(machine.beliefs_)

@@ -1,8 +1,8 @@
 """Base class of the kernels of beliefs, and the algebra of sums, products and multiples.
 
 A kernel declares its parameters (:func:`absentia.parameters.declared`) and implements ``_gram`` and
-``_diag``, and ``resolve`` where a parameter can be a word or can be wrong. Calling, composing,
-comparing and printing are done here.
+``_diag``, and ``resolve`` where a parameter other than ``gamma`` and ``metric`` can be a word.
+Calling, composing, comparing and printing are done here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
-from absentia.parameters import NOT_NEGATIVE, Rule, declared, numbers, require, shown, words
+from absentia.parameters import (
+    NOT_NEGATIVE,
+    Rule,
+    check_parameters,
+    declared,
+    numbers,
+    require,
+    shown,
+    words,
+)
 from absentia.tables import FloatArray
 
 Diagonal = Literal["independent", "same"]
@@ -179,9 +188,12 @@ class Kernel(BaseEstimator, ABC):
         """Return this kernel with words such as ``gamma="scale"`` resolved to numbers.
 
         Machines resolve a kernel once, with the prior of the training rows. Parameters that make
-        no sense are refused here.
+        no sense are refused here. This resolves ``gamma`` and ``metric`` of kernels that have them.
         """
-        return self
+        from absentia.kernels.metric import with_gamma_and_metric
+
+        check_parameters(self)
+        return with_gamma_and_metric(self, prior)
 
     def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
         resolved = self.resolve(P.prior)

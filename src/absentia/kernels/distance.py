@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.beliefs import Beliefs, Prior
+from absentia.beliefs import Beliefs
 from absentia.engine.threads import cut
 from absentia.kernels.base import Diagonal, Kernel
 from absentia.kernels.belief_moments import (
@@ -27,8 +27,8 @@ from absentia.kernels.gram.tiles import (
     squares_of,
     symmetrised,
 )
-from absentia.kernels.metric import Smoothing, Widths, metric_root, with_gamma_and_metric
-from absentia.parameters import Rule, check_parameters, declared, words
+from absentia.kernels.metric import Smoothing, Widths, metric_root
+from absentia.parameters import Rule, declared, words
 from absentia.tables import FloatArray, IntArray
 
 
@@ -37,11 +37,6 @@ class _OfDistance(Kernel):
 
     gamma: Any
     metric: Any
-
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with all parameters resolved to numbers."""
-        check_parameters(self)
-        return with_gamma_and_metric(self, prior)
 
     def _in_kernel_units(
         self, P: Beliefs, Q: Beliefs | None

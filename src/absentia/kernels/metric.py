@@ -40,12 +40,15 @@ _SHARE_THAT_VARIES = 0.1
 def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
     """Return a copy of a kernel with numbers as ``gamma`` and a matrix as ``metric``.
 
-    The Euclidean metric keeps its name.
+    The Euclidean metric keeps its name. A kernel without a ``gamma`` is returned as it is.
     """
     params = kernel.get_params(deep=False)
-    metric = resolve_metric(params["metric"], prior)
+    if "gamma" not in params:
+        return kernel
+    metric = resolve_metric(params.get("metric", "euclidean"), prior)
     named = "euclidean" if metric is None else metric
-    return with_params(kernel, gamma=resolve_gammas(params["gamma"], prior, named), metric=named)
+    found = {"gamma": resolve_gammas(params["gamma"], prior, named), "metric": named}
+    return with_params(kernel, **{name: found[name] for name in found if name in params})
 
 
 def resolve_gammas(gamma: Widths, prior: Prior, metric: str | ArrayLike) -> float | FloatArray:

@@ -20,7 +20,7 @@ from absentia.kernels.belief_moments import (
 )
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.tiles import assembled, squares_of, symmetrised
-from absentia.kernels.metric import Smoothing, resolve_gammas
+from absentia.kernels.metric import Smoothing
 from absentia.parameters import CENTRE, FINITE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray
 
@@ -184,11 +184,6 @@ class ExpectedPolynomial(Kernel):
     def positive_definite(self) -> bool:
         """A polynomial with non-negative coefficients of an inner product is positive definite."""
         return self.coef0 >= 0
-
-    def resolve(self, prior: Prior) -> Kernel:
-        """Return this kernel with ``gamma="scale"`` resolved to a number."""
-        check_parameters(self)
-        return with_params(self, gamma=resolve_gammas(self.gamma, prior, "euclidean"))
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         diagonal = self._diag(P) if Q is None else None

@@ -26,8 +26,8 @@ from absentia.kernels.category import (
 from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
 from absentia.kernels.gram.tiles import origin_of
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
-from absentia.kernels.metric import Smoothing, Widths, cached, metric_root, with_gamma_and_metric
-from absentia.parameters import GAMMA, check_parameters, declared
+from absentia.kernels.metric import Smoothing, Widths, cached, metric_root
+from absentia.parameters import GAMMA, declared
 from absentia.tables import FloatArray
 
 
@@ -44,8 +44,7 @@ class _RBF(Kernel):
 
     def resolve(self, prior: Prior) -> Kernel:
         """Return this kernel with all parameters resolved to numbers."""
-        check_parameters(self)
-        resolved = with_gamma_and_metric(self, prior)
+        resolved = super().resolve(prior)
         if not prior.probabilities:
             return resolved
         similarities = resolve_similarities(self.category_similarities, prior)
