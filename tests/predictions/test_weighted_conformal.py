@@ -16,6 +16,7 @@ from absentia import (
     GaussianDensity,
     KernelRidge,
     LogisticRegression,
+    MixedDensity,
     load,
     save,
 )
@@ -140,6 +141,36 @@ def test_weighted_covers_for_every_mask_and_is_narrower_than_nested(mechanism):
         assert abs(np.mean(hit) - 0.9) < 3 * error + 0.02  # drawn values are not the true ones
     assert np.mean(widths["weighted"]) < 0.8 * np.mean(widths["nested*"])
     assert np.mean(widths["weighted"]) < 1.1 * np.mean(widths["exact"])
+
+
+@pytest.mark.parametrize("mechanism", ["mcar", "mar", "mnar"])
+def test_weighted_sets_cover_for_every_mask(mechanism):
+    rng = np.random.default_rng(1)
+    X, y = rows(600, rng)
+    logistic = LogisticRegression(kernel=ExpectedLinear(), C=10.0)
+    model = FrozenEstimator(logistic.fit(with_holes(X, mechanism, rng), np.digitize(y, [-1, 1])))
+    settings = {}
+    if mechanism == "mnar":
+        X, y = rows(2000, rng)
+        law = MixedDensity(6, categories=[3], random_state=0)
+        law.fit(np.column_stack([X, np.digitize(y, [-1, 1])]))
+        settings = {"mechanism": self_masking, "density": FrozenEstimator(law)}
+    hits, sizes = {}, []
+    for _ in range(5):
+        C, targets = rows(200, rng)
+        X, y = rows(400, rng)
+        found = ConformalClassifier(model, method="weighted", **settings)
+        found.fit(with_holes(C, mechanism, rng), np.digitize(targets, [-1, 1]))
+        new = with_holes(X, mechanism, rng)
+        sets = found.predict_set(new)
+        sizes.append(sets.size[~np.isnan(new).any(axis=1)].mean())
+        covered = sets.covers(np.digitize(y, [-1, 1]))
+        for mask, hit in zip(np.isnan(new) @ [1, 2, 4], covered, strict=True):
+            hits.setdefault(mask, []).append(hit)
+    for hit in hits.values():  # sets hold whole classes, so that they may cover more
+        error = np.sqrt(0.09 / len(hit) + 0.09 / (5 * 40))
+        assert np.mean(hit) > 0.9 - 3 * error - 0.02
+    assert np.mean(sizes) < 2
 
 
 def test_a_mechanism_is_learned_from_its_own_rows():
