@@ -42,13 +42,11 @@ class RowCategories:
     codes: IntArray
     marginals: tuple[FloatArray, ...]
 
-    def indicators(
-        self, rows: IntArray | slice = slice(None), most: int | None = None
-    ) -> list[FloatArray]:
-        """Return probabilities of the ``most`` frequent categories by column, (n_rows, ...)."""
+    def indicators(self) -> list[FloatArray]:
+        """Return probabilities of the most frequent categories by column, (n_rows, ...)."""
         found = []
-        for column, shares in zip(self.codes[rows].T, self.marginals, strict=True):
-            frequent = np.sort(np.argsort(-shares, kind="stable")[:most])
+        for column, shares in zip(self.codes.T, self.marginals, strict=True):
+            frequent = np.sort(np.argsort(-shares, kind="stable")[:_MOST_INDICATORS])
             known = (column[:, None] == frequent).astype(np.float64)
             found.append(np.where(column[:, None] >= 0, known, shares[frequent]))
         return found
@@ -207,10 +205,8 @@ class MixtureSearch:
             )
             scaling = self.training.scaling
             return [self.settings.init.in_units(scaling.scales, scaling.centres)]
-        clustered = self.settings.init == "kmeans"
         return [
-            self._clustered_start(k, penalty) if clustered else self._scattered_start(k)
-            for _ in range(1 if k == 1 else self.settings.n_init)
+            self._clustered_start(k, penalty) for _ in range(1 if k == 1 else self.settings.n_init)
         ]
 
     def _clustered_start(self, k: int, penalty: Penalty) -> Prior:
@@ -219,7 +215,7 @@ class MixtureSearch:
         shares = np.ones(len(numbers)) if self.weights is None else self.weights
         points = numbers
         if categories is not None:
-            points = np.hstack([numbers, *categories.indicators(most=_MOST_INDICATORS)])
+            points = np.hstack([numbers, *categories.indicators()])
         labels, centres = cluster_rows(points, self.weights, k, self.rng)
         d = numbers.shape[1]
         centres = centres[:, :d]
@@ -236,22 +232,6 @@ class MixtureSearch:
         # No component starts without any weight, or EM could never give it some.
         fair = (start.weights * shares.sum() + 1) / (shares.sum() + k)
         return replace(start, weights=fair)
-
-    def _scattered_start(self, k: int) -> Prior:
-        """Start from rows drawn at random, all components with the same covariance.
-
-        A component's categories are half those of its row and half those of all rows.
-        """
-        n, categories = len(self.completed), self.categories
-        share = None if self.weights is None else self.weights / self.weights.sum()
-        rows = self.rng.choice(n, k, replace=n < k, p=share)
-        covariance = share_of_volume(k, len(self.covariance)) * self.covariance
-        probabilities: tuple[FloatArray, ...] = ()
-        if categories is not None:
-            pairs = zip(categories.indicators(rows), categories.marginals, strict=True)
-            probabilities = tuple((own + marginal) / 2 for own, marginal in pairs)
-        covariances = np.repeat(covariance[None], k, axis=0)
-        return Prior(np.full(k, 1 / k), self.completed[rows], covariances, probabilities)
 
 
 def share_of_volume(k: int, d: int) -> float:
