@@ -52,8 +52,6 @@ def group_rows(patterns: Patterns, rows_per_batch: int = 4096) -> list[GroupedRo
     d = patterns.masks.shape[1]
     n_missing = patterns.n_missing
     missing_side = 2 * n_missing <= d
-    if len(n_missing) == 1:
-        return _batches_of_one_pattern(patterns, bool(missing_side[0]), rows_per_batch)
     # Patterns of one size stand together, so that the padding of `members` stays narrow.
     order = np.lexsort((n_missing, ~missing_side))
     rank = np.empty(len(order), dtype=np.intp)
@@ -81,25 +79,6 @@ def group_rows(patterns: Patterns, rows_per_batch: int = 4096) -> list[GroupedRo
                 )
             )
     return batches
-
-
-def _batches_of_one_pattern(
-    patterns: Patterns, of_missing: bool, rows_per_batch: int
-) -> list[GroupedRows]:
-    """Return the batches of rows that are in order as they are."""
-    n = len(patterns)
-    columns = np.flatnonzero(patterns.masks[0] if of_missing else ~patterns.masks[0])[None]
-    sizes = np.array([columns.size])
-    return [
-        GroupedRows(
-            np.arange(start, min(start + rows_per_batch, n)),
-            np.array([0, min(rows_per_batch, n - start)]),
-            columns,
-            sizes,
-            members_are_missing=of_missing,
-        )
-        for start in range(0, n, rows_per_batch)
-    ]
 
 
 def _listed_columns(flags: BoolArray, sizes: IntArray) -> IntArray:
