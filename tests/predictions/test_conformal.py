@@ -443,6 +443,12 @@ def test_intervals_end_where_the_support_does(linear):
     auto = AutoRegressor(members=["linear"], log_target=True, random_state=0)
     learned = ConformalRegressor(auto, random_state=0).fit(X, np.exp(y))
     assert (learned.predict_interval(X).lower >= 0).all()
+
+    class Counts(LinearRegression):
+        target_least_ = 0.0
+
+    own = ConformalRegressor(Counts(), random_state=0).fit(np.nan_to_num(X), np.exp(y))
+    assert own.predict_interval(np.nan_to_num(X)).lower.min() == 0
     with pytest.raises(ValueError, match="support must be None or a pair of increasing numbers"):
         ConformalRegressor(linear, support=(1, 0)).fit(X, y)
 

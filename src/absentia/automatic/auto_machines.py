@@ -195,8 +195,8 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     log_target_ : bool
         Whether members learned the logarithm of the target.
     target_least_ : float
-        The lowest end of intervals: zero for 20 or more targets without a negative one, otherwise
-        minus infinity.
+        The lowest end of intervals: zero for a learned logarithm, and for 20 or more targets
+        without a negative one, otherwise minus infinity.
     target_mean_, target_scale_ : float
         Mean and scale by which targets, or their logarithms, are standardised.
     errors_ : ndarray of shape (n_levels, 201)
@@ -271,7 +271,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         half = self.error_scale_.half_widths(table, coverage, self.committee_)
         ends = np.stack([centre - half, centre + half], axis=1)
         ends = self.target_mean_ + self.target_scale_ * ends
-        return np.exp(ends) if self.log_target_ else np.maximum(ends, self.target_least_)
+        return np.maximum(np.exp(ends) if self.log_target_ else ends, self.target_least_)
 
     def _answers(self, table: FloatArray | Table) -> FloatArray:
         return self._with_noise(table)[0]
@@ -324,7 +324,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         codes = {
             "target_mean_": mean,
             "target_scale_": scale,
-            "target_least_": 0.0 if is_support else -np.inf,
+            "target_least_": 0.0 if log or is_support else -np.inf,
             "log_target_": bool(log),
         }
         return LearningRows(table, (y - mean) / scale, weights, None), codes

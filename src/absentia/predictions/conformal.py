@@ -106,8 +106,8 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         For ``"weighted"``, draws of each calibration row that misses a value.
     support : pair of numbers, optional
         The least and the largest value that the target can have, such as ``(0, np.inf)``: intervals
-        end there. A positive target whose logarithm an :class:`~absentia.AutoRegressor` has learned
-        needs none.
+        end there. By default those that the estimator knows: the ``target_least_`` of an
+        :class:`~absentia.AutoRegressor`.
     random_state : int, RandomState instance or None, default=None
         Which rows calibrate.
 
@@ -211,11 +211,9 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
         crossed = lower > upper
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
         # What cannot happen is cut off; infinite intervals stay, because they have no guarantee.
-        cut, ends = np.isfinite(lower) & np.isfinite(upper), self.support
-        if ends is None and getattr(self.estimator_, "log_target_", False):
-            ends = (0.0, np.inf)
-        if ends is not None:
-            lower[cut], upper[cut] = np.clip([lower[cut], upper[cut]], *ends)
+        cut = np.isfinite(lower) & np.isfinite(upper)
+        ends = self.support or (getattr(self.estimator_, "target_least_", -np.inf), np.inf)
+        lower[cut], upper[cut] = np.clip([lower[cut], upper[cut]], *ends)
         return PredictionIntervals(lower, upper, coverage, n_calibration)
 
     def _templates(self) -> Fitted:
