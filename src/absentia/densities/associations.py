@@ -57,12 +57,7 @@ class Associations:
         return pd.DataFrame(parts | {name: getattr(self, name)[at] for name in known})
 
     def plot(self) -> Figure:
-        """Draw the matrix in colours, without numbers where the interval contains zero.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+        """Draw the matrix in colours, without numbers where the interval contains zero."""
         d = len(self.names)
         size = 1.5 + 0.55 * d
         figure, axes = pyplot().subplots(figsize=(size + 1, size), layout="constrained")

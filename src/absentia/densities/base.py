@@ -280,17 +280,7 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         return log_row_pvalues(self.prior_, table, patterns, codes, n_draws, seed)
 
     def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
-        """Return the average log-likelihood of the observed values of the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        float
-        """
+        """Return the average log-likelihood of the observed values of the rows."""
         return float(self.score_samples(X).mean())
 
     def sample(
@@ -372,32 +362,16 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.
 
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names to use where training had none.
-
-        Returns
-        -------
-        ndarray of str
+        ``input_features`` are names to use where training had none.
         """
         check_is_fitted(self)
         names: np.ndarray = _check_feature_names_in(self, input_features)[self.columns_]
         return names
 
     def plot(self, *, max_columns: int = 24) -> Figure:
-        """Draw the density of each column, and its components where there are several.
+        """Draw the density of the first columns, and its components where there are several.
 
         With ``margins="normal-scores"`` that of the scores.
-
-        Parameters
-        ----------
-        max_columns : int, default=24
-            The most columns to draw, the first ones.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
         """
         check_is_fitted(self)
         names = self._names() or [f"x{j}" for j in self.columns_]

@@ -151,14 +151,6 @@ class EMDensity(Density):
 
         ``p log(n) - 2 log-likelihood`` with ``p`` the number of free parameters and ``n`` the
         number of rows in which anything was observed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        float
         """
         rows = self._open(X)
         table = self._open_in_memory(rows)
@@ -173,14 +165,7 @@ class EMDensity(Density):
     def aic(self, X: TableLike) -> float:
         """Return Akaike's information criterion on a table, the lower the better.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        float
-            ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
+        ``2 p - 2 log-likelihood`` with ``p`` the number of free parameters.
         """
         check_is_fitted(self)
         return 2 * self._n_parameters() - 2 * float(self.score_samples(X).sum())

@@ -204,14 +204,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns of the transformed table.
 
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names to use where training had none.
-
-        Returns
-        -------
-        ndarray of str
+        ``input_features`` are names to use where training had none.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

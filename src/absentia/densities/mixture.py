@@ -71,9 +71,9 @@ class MixtureDensity(EMDensity):
         Added to each variance, relative to that of the column.
     n_init : int, default=5
         The number of starts. Each is given some steps of EM, and the best of them goes on.
-    init : "kmeans", "random" or Prior, default="kmeans"
-        "kmeans" starts from clusters of rows completed by one Gaussian, "random" from means at
-        random rows; a ``Prior`` in the table's units is the start itself.
+    init : "kmeans" or Prior, default="kmeans"
+        "kmeans" starts from clusters of rows completed by one Gaussian; a ``Prior`` in the table's
+        units is the start itself.
     tol : float, default=1e-5
         Stop when a step changes no root of a weight, no mean and no entry of a covariance's
         Cholesky factor by more than this, in units of the columns' standard deviations, nor by
@@ -132,8 +132,7 @@ class MixtureDensity(EMDensity):
         "n_init": COUNT,
         "pooling": words("auto")
         | number_between(0, 1e100, expected="a number of rows from 0 to 1e100"),
-        "init": words("kmeans", "random")
-        | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
+        "init": words("kmeans") | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
     }
 
     n_components_: int = field(init=False)
@@ -143,7 +142,7 @@ class MixtureDensity(EMDensity):
     max_components: int = 10
     pooling: float | Literal["auto"] = "auto"
     n_init: int = 5
-    init: Literal["kmeans", "random"] | Prior = "kmeans"
+    init: Literal["kmeans"] | Prior = "kmeans"
     random_state: RandomState = None
     n_jobs: int | None = None
 
@@ -179,30 +178,14 @@ class MixtureDensity(EMDensity):
         return self.fit(rows, sample_weight=sample_weight).predict(rows)
 
     def predict(self, X: TableLike) -> IntArray:
-        """Return the likeliest component of each row, given what was observed of it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
-        """
+        """Return the likeliest component of each row, given what was observed of it."""
         components: IntArray = self._log_joint(X).argmax(axis=1)
         return components
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each component for each row, given what was observed of it.
+        """Return the probabilities of the components, shape (n_samples, n_components_).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components_)
-            A row with nothing observed has ``weights_``.
+        Given what was observed of a row; one with nothing observed has ``weights_``.
         """
         return np.exp(log_normalised(self._log_joint(X))[0])
 

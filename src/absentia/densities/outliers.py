@@ -92,42 +92,15 @@ class OutlierDetector(OutlierMixin, TakesMissing, ShowsColumns):
         return self
 
     def score_samples(self, X: TableLike) -> FloatArray:
-        """Return the logarithm of the p-value of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the logarithm of the p-value of each row."""
         check_is_fitted(self)
         scores: FloatArray = self.density_._log_row_pvalues(X, self.n_draws, 0)
         return scores
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return ``score_samples(X) - offset_``, negative for outliers.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return ``score_samples(X) - offset_``, negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: TableLike) -> IntArray:
-        """Return -1 for outliers and 1 for other rows.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,)
-        """
+        """Return -1 for outliers and 1 for other rows."""
         return np.where(self.decision_function(X) < 0, -1, 1)

@@ -244,11 +244,7 @@ class SuspiciousCells:
     def to_frame(self) -> pd.DataFrame:
         """Return one line per suspicious cell as a pandas frame.
 
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns ``row``, ``column``, ``value``, ``expected``, ``p_value`` and
-            ``q_value``.
+        Its columns are ``row``, ``column``, ``value``, ``expected``, ``p_value`` and ``q_value``.
         """
         import pandas as pd
 

@@ -94,29 +94,11 @@ class MarginalClassifier(ClassifierTargets, MarginalModel):
     classes_: np.ndarray
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, averaged over what is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Return the probability of each class, averaged over what is missing."""
         return self._averaged(X)
 
     def predict(self, X: TableLike) -> np.ndarray:
-        """Return the most probable class of each row; of complete rows, the model's own.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the most probable class of each row; of complete rows, the model's own."""
 
         def most_probable(means: FloatArray) -> np.ndarray:
             chosen: np.ndarray = self.classes_[means.argmax(axis=1)]
@@ -184,16 +166,7 @@ class MarginalRegressor(RegressorTargets, MarginalModel):
         return inner is None or bool(inner.target_tags.multi_output)
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Return the prediction for each row, averaged over what is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs), as the model returns it
-        """
+        """Return the prediction for each row, in the shape of the model's own, averaged."""
         predictions = self._averaged(X)
         return predictions[:, 0] if self._single else predictions
 

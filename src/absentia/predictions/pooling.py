@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,12 +75,7 @@ class PooledEstimates:
         return p_values
 
     def interval(self, level: float = 0.95) -> FloatArray:
-        """Return the intervals that hold each parameter with a probability, shape (p, 2).
-
-        Parameters
-        ----------
-        level : float, default=0.95
-        """
+        """Return the intervals that hold each parameter with a probability, shape (p, 2)."""
         if not 0 < level < 1:
             raise ValueError(f"level must be a number between 0 and 1, found {level!r}.")
         reach = t_distribution.ppf(0.5 + level / 2, self.degrees_of_freedom) * self.standard_errors
@@ -131,13 +125,7 @@ class PooledEstimates:
         return statistic, float(f_distribution.sf(statistic, k, second))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a table with one line per parameter, as a pandas frame.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of the intervals.
-        """
+        """Return a pandas frame with one line per parameter, and intervals of a level."""
         import pandas as pd
 
         return pd.DataFrame(self._columns(level), index=self.names)
@@ -164,20 +152,6 @@ class PooledEstimates:
         return "\n".join([f"Pooled over {self.m} imputations", *lines])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *columns))
-        lines = [
-            f"<tr><th>{escape(name)}</th>"
-            + "".join(f"<td>{column[at]:.4g}</td>" for column in columns.values())
-            + "</tr>"
-            for at, name in enumerate(self.names)
-        ]
-        return (
-            f"<div><p>Pooled over {self.m} imputations</p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{''.join(lines)}</tbody></table></div>"
-        )
 
 
 def pool(
