@@ -30,7 +30,8 @@ _NODE_WEIGHTS = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 _LARGEST_LOG = 700.0
 # A column of positive numbers is skewed beyond this, or with a mean of fewer deviations than that.
 _SKEWED, _FEW_DEVIATIONS = 1.0, 4.0
-# The least value of a column of positive numbers, as a share of the least that was observed.
+# The least value of a column of positive numbers, as a share of the least that was observed; the
+# inverse bounds what comes back from a column that only the logarithm keeps apart from its end.
 _SMALLEST_SHARE = 0.1
 
 
@@ -41,7 +42,9 @@ class SupportCurve(ScoreCurve):
     With an end that the curve keeps apart, it is a curve of ``log(x - lower + shift)``, and with
     two of ``log((x - lower + shift) / (upper - x + shift))``; else of the value itself. ``shift``
     is positive where values lie on an end. Values come back from ``least`` to ``most``: the ends
-    of the support, or a little inside of them where no value lies on the end.
+    of the support, or a little inside of them where no value lies on the end. For logarithms
+    ``most`` is ten times as far from the end as the largest value: a score far beyond training
+    would have a value of any size.
     """
 
     support: Support
@@ -95,7 +98,7 @@ class SupportCurve(ScoreCurve):
         """Return how steep the curve is at values: d score / d value."""
         steep = super().slopes(self._opened(values))
         if self.opens:
-            inside = np.clip(values, self.least, self.most)
+            inside = self._within_ends(values)
             rest = inside - self.support.lower + self.shift
             if np.isfinite(self._width):
                 rest = rest * (self.support.upper - inside + self.shift) / self._width
@@ -106,11 +109,15 @@ class SupportCurve(ScoreCurve):
     def _width(self) -> float:
         return self.support.upper - self.support.lower + 2 * self.shift
 
+    def _within_ends(self, values: FloatArray) -> FloatArray:
+        """Return values inside the ends of the range that are ends of the support."""
+        return np.clip(values, self.least, self.most if np.isfinite(self._width) else np.inf)
+
     def _opened(self, values: FloatArray) -> FloatArray:
         """Return values on the whole line; what is outside of the range counts as its end."""
         if not self.opens:
             return values
-        distances = np.clip(values, self.least, self.most) - self.support.lower + self.shift
+        distances = self._within_ends(values) - self.support.lower + self.shift
         opened: FloatArray
         opened = np.log(distances) if np.isinf(self._width) else logit(distances / self._width)
         return opened
@@ -347,6 +354,8 @@ def _support_curve(values: FloatArray, weights: FloatArray | None, support: Supp
     )
     gaps = np.concatenate([levels - support.lower, support.upper - levels])
     shift = float(gaps[gaps > 0].min()) / 2 if opens and min(rooms) <= 0 else 0.0
+    if opens and np.isinf(most):
+        most = support.lower + (levels[-1] - support.lower) / _SMALLEST_SHARE
     ends = {"least": float(least), "most": float(most)}
     how: Any = {"support": support, "opens": bool(opens), "shift": shift, **ends}
     found = SupportCurve(line.values, line.scores, **how)
