@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +19,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression as LinearLogisticRegression
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from absentia.automatic.blending import Candidates, losses
@@ -31,18 +32,19 @@ from absentia.automatic.member_tuning import (
     as_rows,
     rows_for,
 )
-from absentia.densities.fit_density import DensityLike, fit_density
+from absentia.densities.fit_density import DensityLike, believe, fit_density
 from absentia.features import FourierFeatures
 from absentia.features.base import BeliefFeatures, BeliefMeans
 from absentia.kernels.metric import resolve_gamma
+from absentia.kernels.named_kernels import make_kernel
 from absentia.machines import (
-    KernelMatrix,
     KernelRidge,
     LargeScaleLogisticRegression,
     LargeScaleRidge,
     LogisticRegression,
 )
 from absentia.machines.search.left_out import Refits
+from absentia.machines.validation import weight_of_kept
 from absentia.predictions.wrapped_model import fit_weighted
 from absentia.tables import FloatArray, IntArray, Table
 from absentia.tables.known_limits import KeepsLimits
@@ -88,21 +90,23 @@ class Fits(NamedTuple):
 class GramFeatures:
     """Rows of the Cholesky factor of a Gram matrix: their inner products are the kernel."""
 
-    def __init__(self, matrix: KernelMatrix):
-        self.matrix = matrix
+    def __init__(self, density: Any, gamma: float, mask_weight: Any, n_jobs: int | None):
+        self.density, self.n_jobs = density, n_jobs
+        kernel = make_kernel("genrbf", gamma, weight_of_kept(mask_weight, density))
+        self.kernel = kernel.resolve(density.prior_)
 
     def fit_transform(self, table: Table) -> FloatArray:
         """Return the factor of the Gram matrix of these rows."""
-        K = self.matrix.fit_transform(table)
+        self.beliefs = believe(self.density, table)
+        K = self.kernel(self.beliefs, n_jobs=self.n_jobs)
         K[np.diag_indices_from(K)] += _JITTER * K.diagonal().mean()
         self.factor: FloatArray = cholesky(K, lower=True)
         return self.factor
 
     def transform(self, table: Table) -> FloatArray:
         """Return the features of other rows."""
-        found: FloatArray = solve_triangular(
-            self.factor, self.matrix.transform(table).T, lower=True
-        ).T
+        K = self.kernel(believe(self.density, table), self.beliefs, n_jobs=self.n_jobs)
+        found: FloatArray = solve_triangular(self.factor, K.T, lower=True).T
         return found
 
 
@@ -252,24 +256,25 @@ class _Trial:
     def fitted(self, key: Key, penalty: float) -> FittedMember:
         """Return the member with these parameters, fitted to all rows."""
         plan, rows = self.plan, self.rows
-        shared: dict[str, Any] = {"n_jobs": plan.n_jobs}
+        steps, table, kinds = self.before.steps, self.table, (Ridge, LinearLogisticRegression)
+        shared: dict[str, Any] = {}
         if plan.is_kernel:
+            kinds = (KernelRidge, LogisticRegression)
             shared |= {"gamma": key.gamma, "mask_weight": plan.masks[key.mask]}
-            shared |= {"density": FrozenEstimator(self.density)}
-        if key.n_components:
-            shared |= {"n_components": key.n_components, "random_state": plan.seed}
-        elif not plan.is_kernel:
-            shared |= {"features": self._features(key)}
-        on_gram = plan.is_kernel and not key.n_components
-        machine: Any
-        if rows.n_classes is None:
-            ridge = KernelRidge if on_gram else partial(LargeScaleRidge, fit_intercept=False)
-            machine = ridge(alpha=penalty, **shared)
+            shared |= {"density": FrozenEstimator(self.density), "n_jobs": plan.n_jobs}
         else:
-            logistic = LogisticRegression if on_gram else LargeScaleLogisticRegression
-            machine = logistic(C=penalty, tol=1e-4, **shared)
-        fit_weighted(machine, self.table, rows.y, rows.weights)
-        model = Pipeline([*self.before.steps, ("machine", machine)])
+            means = self._features(key)
+            table, steps = means.fit_transform(table), [*steps, ("means", means)]
+        if key.n_components:
+            kinds = (LargeScaleRidge, LargeScaleLogisticRegression)
+            shared |= {"n_components": key.n_components, "random_state": plan.seed}
+        if rows.n_classes is not None:
+            machine = kinds[1](C=penalty, tol=1e-4, **shared)
+        else:
+            shared |= {} if kinds[0] is KernelRidge else {"fit_intercept": False}
+            machine = kinds[0](alpha=penalty, **shared)
+        fit_weighted(machine, table, rows.y, rows.weights)
+        model = Pipeline([*steps, ("machine", machine)])
         return FittedMember(plan.name, model, plan.averages, rows.n_classes)
 
     def predict(
@@ -298,9 +303,14 @@ class _Trial:
         plan, density = self.plan, FrozenEstimator(self.density)
         if not plan.is_kernel:
             return BeliefMeans(density=density)
-        shared = {"gamma": key.gamma, "mask_weight": plan.masks[key.mask], "n_jobs": plan.n_jobs}
-        if key.n_components:
-            return FourierFeatures(
-                key.n_components, density=density, random_state=plan.seed, **shared
-            )
-        return GramFeatures(KernelMatrix(density, **shared))
+        mask_weight = plan.masks[key.mask]
+        if not key.n_components:
+            return GramFeatures(self.density, key.gamma, mask_weight, plan.n_jobs)
+        return FourierFeatures(
+            key.n_components,
+            gamma=key.gamma,
+            mask_weight=mask_weight,
+            density=density,
+            random_state=plan.seed,
+            n_jobs=plan.n_jobs,
+        )
