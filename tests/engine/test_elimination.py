@@ -34,7 +34,7 @@ def _factor(matrix, stride, index, first, size, determinant, any_range, vector, 
     work, pivots = aligned_empty(size * size * LANES), aligned_empty(size * LANES)
     found = factor(
         matrix, stride, index, first, size, work, pivots, determinant, any_range, vector,
-        splat8(corner),
+        splat8(corner), -np.inf,
     )  # fmt: skip
     store8(out, 0, found)
     return work, pivots

@@ -18,6 +18,7 @@ from absentia.engine.lanes import (
     integer_at,
     load8,
     mantissa8,
+    maximum8,
     multiply8,
     multiply_add8,
     negate8,
@@ -33,7 +34,7 @@ _LOG_2 = math.log(2.0)
 
 @compiled(error_model="numpy", makes_arrays=False)
 def factor(
-    matrix, stride, index, first, size, work, pivots, determinant, any_range, vector, corner
+    matrix, stride, index, first, size, work, pivots, determinant, any_range, vector, corner, least
 ):
     """Factor the principal submatrices ``M = matrix[index, index]`` of eight matrices.
 
@@ -48,11 +49,12 @@ def factor(
     ``size`` ascending entries from ``first`` on. On return group ``c * size + r`` of ``work`` holds
     ``(L D)[r, c]`` for ``r > c``, ``pivots`` holds ``-1 / D``, and ``determinant`` mantissa and
     exponent (base two). ``any_range`` allows pivots outside 1e-75 to 1e75, for an extraction of the
-    exponent a pivot. A zero is given as ``np.intp(0)`` and an index has two dimensions, so that one
-    compiled version serves all callers. ``vector`` (flat lanes, ``size`` groups) becomes
-    ``-inv(L D) y``.
+    exponent a pivot. ``vector`` (flat lanes, ``size`` groups) becomes ``-inv(L D) y``. Pivots are
+    raised to ``least``. A zero is given as ``np.intp(0)`` and an index has two dimensions, so that
+    one compiled version serves all callers.
     """
     one = splat8(1.0)
+    floor = splat8(least)
     mantissa = one
     exponent = splat8(0.0)
     step = size * LANES
@@ -87,9 +89,10 @@ def factor(
             d0 = multiply_add8(z0, u0, d0)
             coupling = multiply_add8(z1, u0, coupling)
             d1 = multiply_add8(z1, load8(work, right + k * LANES), d1)
+        d0 = maximum8(floor, d0)
         inverse = negate8(divide8(one, d0))
         ratio = multiply8(coupling, inverse)
-        d1 = multiply_add8(coupling, ratio, d1)
+        d1 = maximum8(floor, multiply_add8(coupling, ratio, d1))
         next_inverse = negate8(divide8(one, d1))
         store8(pivots, c * LANES, inverse)
         store8(pivots, (c + 1) * LANES, next_inverse)
@@ -145,6 +148,7 @@ def factor(
             z0 = load8(work, k * step + c * LANES)
             d0 = multiply_add8(z0, multiply8(z0, load8(pivots, k * LANES)), d0)
             y0 = multiply_add8(load8(vector, k * LANES), z0, y0)
+        d0 = maximum8(floor, d0)
         inverse = negate8(divide8(one, d0))
         store8(pivots, c * LANES, inverse)
         scaled = multiply8(y0, inverse)

@@ -363,20 +363,8 @@ def exp8(x):
 
 
 @compiled(inline="always")
-def load_block(array, place, step):
-    """Return two rows of two neighbouring columns, which are ``step`` apart, column by column."""
-    other = place + step
-    return (
-        load8(array, place),
-        load8(array, place + LANES),
-        load8(array, other),
-        load8(array, other + LANES),
-    )
-
-
-@compiled(inline="always")
 def store_block(array, place, step, block):
-    """Write a block of two by two, as :func:`load_block` reads it."""
+    """Write two rows of two neighbouring columns, which are ``step`` apart, column by column."""
     m00, m10, m01, m11 = block
     store8(array, place, m00)
     store8(array, place + LANES, m10)

@@ -305,7 +305,7 @@ def principal_log_determinants(matrix, masks):
             put_submatrix(matrix, index[of], sizes[of], padded, lane, lanes)
         factor(
             lanes, padded, everything, np.intp(0), padded, work, pivots, determinant, False,
-            vector, splat8(0.0),
+            vector, splat8(0.0), -np.inf,
         )  # fmt: skip
         for lane in range(waiting):
             out[patterns[lane]] = log_determinant_in(determinant, lane)

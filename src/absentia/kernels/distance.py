@@ -141,10 +141,9 @@ class GammaRBF(_OfDistance):
     Parameters
     ----------
     gamma : float, "scale" or array-like of shape (n_features,), default="scale"
-        ``"scale"`` is one over the trace of the data's covariance in the metric. An array gives
-        each column a width of its own.
+        As in :class:`ExpectedDistanceRBF`.
     metric : {"euclidean", "mahalanobis"} or array-like of shape (n_features, n_features)
-        The matrix of the squared distance; ``"mahalanobis"`` whitens by the density's covariance.
+        As in :class:`ExpectedDistanceRBF`.
     variance : {"exact", "independent"}, default="exact"
         The paper takes the columns as independent, which is ``A + B`` cut to its diagonal in
         the variance; ``"independent"`` is that, the columns being those after the metric's map.

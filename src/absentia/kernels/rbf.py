@@ -225,9 +225,7 @@ class GenRBF(_RBF):
     Parameters
     ----------
     gamma : float, "scale" or array-like of shape (n_features,), default="scale"
-        Width of the kernel; ``"scale"`` is one over the trace of the density's covariance. An
-        array gives each column a width of its own: the squared distance is
-        ``sum_j gamma_j (x_j - y_j)^2``.
+        Width of the kernel, as in :class:`ExpectedRBF`.
     metric : {"euclidean", "mahalanobis"} or array of shape (n_features, n_features)
         As in :class:`ExpectedRBF`.
     category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"

@@ -6,30 +6,31 @@ import numpy as np
 import pytest
 from numba import njit
 
-from absentia.engine.gram.overlap_lanes import eliminate, overlap_matrix
-from absentia.engine.lanes import LANES, store8
+from absentia.engine.elimination import factor
+from absentia.engine.gram.overlap_lanes import overlap_matrix
+from absentia.engine.lanes import LANES, negate8, splat8, store8
 from oracles import overlaps as oracle
 
 
 @njit
 def _run(A, B, a, minus_b, size, out):
-    pivots = np.empty(size * LANES)
-    inverses = np.empty(size * LANES)
-    panel = np.empty(2 * size * LANES)
-    product = np.empty(size * size * LANES)
-    first = eliminate(A, size, a, pivots, inverses, panel, 1e-14)
-    store8(out, 0, first)
-    overlap_matrix(A, pivots, B, size, product, a, minus_b)
-    before = pivots.copy()
-    second = eliminate(B, size, a, pivots, inverses, panel, 1e-40)
-    store8(out, LANES, second)
+    pivots, determinants = np.empty(size * LANES), np.empty((2, 2 * LANES))
+    product, work = np.empty(size * size * LANES), np.empty(size * size * LANES)
+    index, zero = np.arange(size).reshape(1, size), splat8(0.0)
+    first = factor(A, size, index, 0, size, work, pivots, determinants[0], False, a, zero, 1e-14)
+    store8(out, 0, negate8(first))
+    overlap_matrix(work, pivots, B, size, product, a, minus_b)
+    second = factor(B, size, index, 0, size, work, pivots, determinants[1], False, a, zero, 1e-40)
+    store8(out, LANES, negate8(second))
     for lane in range(LANES):
-        out[2 * LANES + lane] = np.prod(pivots[lane::LANES] / before[lane::LANES])
+        before, after = determinants[:, lane]
+        exponent = determinants[1, LANES + lane] - determinants[0, LANES + lane]
+        out[2 * LANES + lane] = after / before * 2.0**exponent
 
 
 def _in_lanes(values):
-    """Entry (r, c) of eight matrices side by side, the columns one after the other."""
-    return np.ascontiguousarray(np.moveaxis(np.asarray(values), 0, -1).swapaxes(0, 1)).ravel()
+    """Entry (r, c) of eight matrices side by side, the rows one after the other."""
+    return np.ascontiguousarray(np.moveaxis(np.asarray(values), 0, -1)).ravel()
 
 
 def _expected(A, B, a, b):

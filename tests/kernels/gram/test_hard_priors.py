@@ -146,7 +146,6 @@ def test_every_compiled_function_has_one_signature():
         explicit.explicit_rows,
         products.exponentials_of_distances,
         products.row_products,
-        products.mirror_rows,
         products.reorder,
         principal.principal_log_determinants.compiled,
         principal.log_determinants_and_lengths.compiled,

@@ -61,7 +61,7 @@ def _subtract_column(means, columns, j, vector):
 @compiled(error_model="numpy")
 def explicit_rows(start, stop, target, rows, columns):
     """Fill rows ``start`` to ``stop`` of a Target from two ExplicitSides."""
-    _, first_column, symmetric, _, _, scaled = target
+    first_column, symmetric, scaled = target.first_column, target.symmetric, target.scaled
     column_means, column_constants, column_groups, covariances = columns
     m, d = column_means.shape
     index = np.arange(d).reshape(1, d)
@@ -86,8 +86,8 @@ def explicit_rows(start, stop, target, rows, columns):
             else:
                 _add_covariance(rows_matrix, covariances, column_groups[j], matrix)
                 minus_quadratic = factor(
-                    matrix, d, index, np.intp(0), d, work, pivots, determinant, True,
-                    vector, splat8(0.0),
+                    matrix, d, index, np.intp(0), d, work, pivots, determinant, True, vector,
+                    splat8(0.0), -np.inf,
                 )  # fmt: skip
             log_value = add8(load8(constants, 0), splat8(column_constants[j]))
             log_value = multiply_add8(splat8(0.5), minus_quadratic, log_value)

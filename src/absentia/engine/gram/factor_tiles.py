@@ -73,7 +73,7 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
     part of the logarithm; not read for a complete row. ``places`` numbers them in the two diagonal
     blocks and in the block between them.
     """
-    out, _, symmetric, accumulate, mirror, scaled = target
+    out, _, symmetric, accumulate, scaled = target
     means, constants, missing, n_missing, weights, slopes, loadings, precisions = rows
     left, n_columns, column_means, column_masks, column_loadings, column_precisions = columns
     own_place, other_place, cross_place = places
@@ -106,9 +106,6 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
                 if bound > negligible * out[top + row, left + j + lane]:
                     counts = True
             if not counts:
-                if mirror:
-                    for column in range(left + j, left + min(j + LANES, stop)):
-                        out[column, top + row] = out[top + row, column]
                 continue
             both = n_missing[row] > 0
             q = most if both else 0
@@ -141,8 +138,8 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
                         entry = subtract8(entry, load8(own[other_place[r, c]], j))
                     store8(matrix, ((q + r) * size + q + c) * LANES, entry)
             quadratic = factor(
-                matrix, size, index, np.intp(0), size, work, pivots, determinant, False,
-                vector, corner,
+                matrix, size, index, np.intp(0), size, work, pivots, determinant, False, vector,
+                corner, -np.inf,
             )  # fmt: skip
             log_value = add8(splat8(constants[row]), load8(column_constants[group], 0))
             log_value = multiply_add8(splat8(-0.5), quadratic, log_value)
@@ -158,5 +155,3 @@ def factor_tile(target, top, rows, columns, column_constants, overlaps, places, 
                         out[top + row, column] += values[lane]
                 else:
                     out[top + row, column] = values[lane]
-                if mirror:
-                    out[column, top + row] = out[top + row, column]

@@ -29,8 +29,6 @@ from absentia.engine.lanes import (
     gather_rows8,
     integer_at,
     load8,
-    load_block,
-    maximum8,
     multiply8,
     multiply_add8,
     negate8,
@@ -109,7 +107,7 @@ def list_overlaps(rows, groups, columns, other_groups, overlaps, padded, lists):
 
 @compiled(error_model="numpy", makes_arrays=False)
 def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, matrix, vector):
-    """Put eight overlaps into lanes: entry ``(r, c)`` at group ``c * size + r``, and ``F d``.
+    """Put eight overlaps into lanes: entry ``(r, c)`` at group ``r * size + c``, and ``F d``.
 
     ``products`` is ``F d``, whose numbers for a pair begin at its entry of ``starts`` and are
     ``LANES`` apart; ``lists`` are those of :func:`list_overlaps`, from entry ``first`` on. Behind
@@ -138,9 +136,9 @@ def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, mat
         for c in range(0, r, LANES):
             entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + c)
             entry = where_at_least8(have, need, entry, zero)
-            store8(matrix, c * size + r, entry)
+            store8(matrix, r * size + c, entry)
             if both:
-                store8(matrix, r * size + c, entry)
+                store8(matrix, c * size + r, entry)
         entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + r)
         store8(matrix, r * size + r, where_at_least8(have, need, entry, behind))
         entry = gather_behind8(products, starts, lists, places + r)
@@ -149,79 +147,28 @@ def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, mat
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def eliminate(matrix, size, vector, pivots, inverses, panel, least):
-    """Factor eight matrices ``M = W inv(D) W'`` in place; return ``v' inv(M) v`` of eight vectors.
+def overlap_matrix(work, pivots, other, size, product, vector, right_side):
+    """Replace ``B`` (``other``, both triangles) by ``D - W'BW``, and ``-inv(D) z`` by ``z - W'b``.
 
-    Group ``c * size + r`` of ``matrix`` is entry ``(r, c)``; ``size`` is even. The lower triangle
-    is read, in blocks of two by two, and becomes ``W``, with zeros above the diagonal inside those
-    blocks; ``vector`` becomes ``z`` with ``v' inv(M) v = z' inv(D) z``, ``pivots`` and ``inverses``
-    become ``D`` and ``-1 / D``. Pivots are raised to ``least``; ``panel`` is scratch.
-    """
-    one = splat8(1.0)
-    zero = splat8(0.0)
-    floor = splat8(least)
-    step = size * LANES
-    total = zero
-    for c in range(0, size, 2):
-        left = c * step
-        z0 = load8(vector, c * LANES)
-        z1 = load8(vector, (c + 1) * LANES)
-        for k in range(c):
-            inverse = load8(inverses, k * LANES)
-            u0 = multiply8(load8(matrix, k * step + c * LANES), inverse)
-            u1 = multiply8(load8(matrix, k * step + (c + 1) * LANES), inverse)
-            store8(panel, 2 * k * LANES, u0)
-            store8(panel, (2 * k + 1) * LANES, u1)
-            z = load8(vector, k * LANES)
-            z0 = multiply_add8(u0, z, z0)
-            z1 = multiply_add8(u1, z, z1)
-        coupling = zero
-        ratio = zero
-        for r in range(c, size, 2):
-            block = load_block(matrix, left + r * LANES, step)
-            for k in range(c):
-                at = k * step + r * LANES
-                block = add_outer(block, matrix, at, LANES, panel, 2 * k * LANES, LANES)
-            m00, m10, m01, m11 = block
-            if r == c:
-                m00 = maximum8(m00, floor)
-                inverse = negate8(divide8(one, m00))
-                coupling = m10
-                ratio = multiply8(coupling, inverse)
-                store8(pivots, c * LANES, m00)
-                store8(inverses, c * LANES, inverse)
-                total = multiply_add8(multiply8(z0, z0), inverse, total)
-                z1 = multiply_add8(ratio, z0, z1)
-                m01 = zero
-                m11 = maximum8(multiply_add8(coupling, ratio, m11), floor)
-                inverse = negate8(divide8(one, m11))
-                store8(pivots, (c + 1) * LANES, m11)
-                store8(inverses, (c + 1) * LANES, inverse)
-                total = multiply_add8(multiply8(z1, z1), inverse, total)
-            else:
-                m01 = multiply_add8(m00, ratio, m01)
-                m11 = multiply_add8(m10, ratio, m11)
-            store_block(matrix, left + r * LANES, step, (m00, m10, m01, m11))
-        store8(vector, c * LANES, z0)
-        store8(vector, (c + 1) * LANES, z1)
-    return negate8(total)
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
-    """Replace ``B`` (``other``, both triangles) by ``D - W'BW``, and ``z`` by ``z - W'b``.
-
-    ``factor`` and ``pivots`` are ``W`` and ``D`` of :func:`eliminate`; of ``D - W'BW`` the lower
-    triangle is written, in blocks of two by two. ``right_side`` is ``-b``, ``product`` is scratch.
+    ``work``, ``pivots`` and ``vector`` are those of :func:`~absentia.engine.elimination.factor`:
+    ``W`` below its diagonal, and ``-1 / D``. ``size`` is even; of ``D - W'BW`` the lower triangle
+    is written, in blocks of two by two. ``right_side`` is ``-b``, ``product`` is scratch.
     """
     zero = splat8(0.0)
     step = size * LANES
+    for c in range(size):
+        pivot = divide8(splat8(-1.0), load8(pivots, c * LANES))
+        store8(pivots, c * LANES, pivot)
+        store8(vector, c * LANES, negate8(multiply8(pivot, load8(vector, c * LANES))))
+        store8(work, c * (step + LANES), pivot)
+        if c % 2:
+            store8(work, c * (step + LANES) - LANES, zero)
     for c in range(0, size, 2):
         left = c * step
         for r in range(c, size, 2):
             block = zero, zero, zero, zero
             for k in range(c * LANES, step, LANES):
-                block = add_outer(block, other, r * step + k, step, factor, left + k, step)
+                block = add_outer(block, other, r * step + k, step, work, left + k, step)
             store_block(product, left + r * LANES, step, block)
     for c in range(0, size, 2):
         left = c * step
@@ -230,17 +177,17 @@ def overlap_matrix(factor, pivots, other, size, product, vector, right_side):
         z1 = load8(vector, (c + 1) * LANES)
         for k in range(c, size):
             b = load8(right_side, k * LANES)
-            z0 = multiply_add8(load8(factor, left + k * LANES), b, z0)
-            z1 = multiply_add8(load8(factor, right + k * LANES), b, z1)
+            z0 = multiply_add8(load8(work, left + k * LANES), b, z0)
+            z1 = multiply_add8(load8(work, right + k * LANES), b, z1)
         store8(vector, c * LANES, z0)
         store8(vector, (c + 1) * LANES, z1)
         for r in range(c, size, 2):
             block = zero, zero, zero, zero
             for k in range(r * LANES, step, LANES):
-                block = add_outer(block, factor, r * step + k, step, product, left + k, step)
+                block = add_outer(block, work, r * step + k, step, product, left + k, step)
             m00, m10, m01, m11 = block
             if r == c:
                 m00 = subtract8(m00, load8(pivots, c * LANES))
                 m11 = subtract8(m11, load8(pivots, (c + 1) * LANES))
-            block = negate8(m00), negate8(m10), negate8(m01), negate8(m11)
-            store_block(other, left + r * LANES, step, block)
+            block = negate8(m00), negate8(m01), negate8(m10), negate8(m11)
+            store_block(other, r * step + c * LANES, step, block)

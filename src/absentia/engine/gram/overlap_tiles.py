@@ -19,7 +19,6 @@ import numpy as np
 from absentia.engine.compiling import compiled
 from absentia.engine.elimination import factor, log_determinant_in, sweep
 from absentia.engine.gram.overlap_lanes import (
-    eliminate,
     list_overlaps,
     load_overlaps,
     overlap_matrix,
@@ -27,7 +26,6 @@ from absentia.engine.gram.overlap_lanes import (
 )
 from absentia.engine.gram.products import (
     over_root_of_determinant,
-    put_in_lanes,
     squared_distances,
     times_differences,
 )
@@ -35,12 +33,11 @@ from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    divide8,
     exponent8,
     load8,
     mantissa8,
-    multiply8,
     multiply_add8,
-    negate8,
     splat8,
     store8,
     subtract8,
@@ -90,7 +87,7 @@ def overlap_parts(start, stop, order, sums, index, sizes, starts, F, log_ratios)
         # inv(I + E) = I - F
         factor(
             matrix, padded, everything, np.intp(0), padded, work, pivots, determinant, False,
-            vector, splat8(0.0),
+            vector, splat8(0.0), -np.inf,
         )  # fmt: skip
         for lane in range(n_lanes):
             log_ratios[order[first + lane]] = -log_determinant_in(determinant, lane)
@@ -102,7 +99,7 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
 
     ``base`` is ``2 gamma``; a tile has multiples of LANES rows and columns.
     """
-    out, first_column, symmetric, accumulate, mirror, scaled = target
+    out, first_column, symmetric, accumulate, scaled = target
     row_means, row_constants, row_groups = rows.means, rows.constants, rows.groups
     row_F, row_starts, row_index, row_sizes = rows.F, rows.starts, rows.members, rows.sizes
     column_means, columns_in_lanes = columns.means, columns.lanes
@@ -132,9 +129,6 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
     other_quadratics = aligned_empty(n_pairs_most)
     distances = aligned_empty(n_pairs_most)
     differences = aligned_empty(max(most_row, most_column) * LANES)
-    n_row_groups = -(-(stop - start) // LANES)
-    rows_in_lanes = aligned_empty(d * n_row_groups * LANES)
-    put_in_lanes(row_means, start, stop - start, n_row_groups, rows_in_lanes)
     sizes = np.empty(tile_columns, dtype=np.int64)
     lists = np.empty(4 * most * LANES, dtype=np.int64)
     lane_groups = np.empty(LANES, dtype=np.int64)
@@ -153,11 +147,10 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
     vector = aligned_empty(most * LANES)
     right_side = aligned_empty(most * LANES)
     pivots = aligned_empty(most * LANES)
-    inverses = aligned_empty(most * LANES)
-    other_pivots = aligned_empty(most * LANES)
-    other_inverses = aligned_empty(most * LANES)
-    panel = aligned_empty(2 * most * LANES)
+    work = aligned_empty(most * most * LANES)
+    everything = np.arange(most).reshape(1, most)
     determinant = aligned_empty(2 * LANES)
+    ratio = aligned_empty(2 * LANES)
     corner = np.empty(LANES)
     logs = np.empty(LANES)
     values = np.empty(LANES)
@@ -200,8 +193,8 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
                 g = column_groups[left + j]
                 times_differences(
                     column_F, column_starts[g], column_index, g * d, column_sizes[g],
-                    column_means, (left + j) * d, 1, rows_in_lanes, (top - start) * d, used_rows, d,
-                    differences, other_products, j * other_stride, other_group, False,
+                    column_means, (left + j) * d, 1, rows.lanes, (top - rows.first) * d, used_rows,
+                    d, differences, other_products, j * other_stride, other_group, False,
                     other_quadratics, j * tile_rows,
                 )  # fmt: skip
             # By counting: where the pairs of each size of the overlap end.
@@ -247,27 +240,21 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
                         column_F, other_products, other_at, lists, 2 * padded * LANES, padded,
                         counts, 0.0, other, right_side,
                     )  # fmt: skip
-                    added = eliminate(matrix, padded, vector, pivots, inverses, panel, _LEAST)
-                    quadratic = add8(quadratic, added)
-                    overlap_matrix(matrix, pivots, other, padded, product, vector, right_side)
-                    added = eliminate(
-                        other, padded, vector, other_pivots, other_inverses, panel, 1e-40
-                    )
+                    added = factor(
+                        matrix, padded, everything, np.intp(0), padded, work, pivots, determinant,
+                        False, vector, splat8(0.0), _LEAST,
+                    )  # fmt: skip
                     quadratic = subtract8(quadratic, added)
-                    mantissa = splat8(1.0)
-                    exponent = splat8(0.0)
-                    for r in range(padded):
-                        # Pivots of S over those of A are at most one.
-                        ratio = multiply8(
-                            load8(other_pivots, r * LANES), negate8(load8(inverses, r * LANES))
-                        )
-                        mantissa = multiply8(mantissa, ratio)
-                        # Behind the last too: into [1, 2), however large the overlap is padded.
-                        if r % 4 == 3 or r == padded - 1:
-                            exponent = add8(exponent8(mantissa), exponent)
-                            mantissa = mantissa8(mantissa)
-                    store8(determinant, 0, mantissa)
-                    store8(determinant, LANES, exponent)
+                    overlap_matrix(work, pivots, other, padded, product, vector, right_side)
+                    quadratic = factor(
+                        other, padded, everything, np.intp(0), padded, work, pivots, ratio, False,
+                        vector, quadratic, 1e-40,
+                    )  # fmt: skip
+                    # det S / det D, with a mantissa in [1, 2) however large the overlap is padded
+                    mantissa = divide8(load8(ratio, 0), load8(determinant, 0))
+                    exponent = subtract8(load8(ratio, LANES), load8(determinant, LANES))
+                    store8(determinant, 0, mantissa8(mantissa))
+                    store8(determinant, LANES, add8(exponent, exponent8(mantissa)))
                 log_value = multiply_add8(splat8(-0.5 * base), quadratic, load8(logs, 0))
                 store8(values, 0, over_root_of_determinant(log_value, determinant, scaled))
                 for lane in range(n_lanes):
@@ -278,10 +265,3 @@ def overlap_rows(start, stop, target, base, tile_rows, tile_columns, rows, colum
                         out[row, column] += values[lane]
                     else:
                         out[row, column] = values[lane]
-            if mirror:
-                for i in range(n_rows):
-                    row = top + i
-                    for column in range(
-                        first_column + left, min(first_column + left + n_columns, row)
-                    ):
-                        out[column, row] = out[row, column]

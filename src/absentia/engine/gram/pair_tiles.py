@@ -135,8 +135,9 @@ def gram_rows(start, stop, target, rows, columns):
                 else:
                     source = inverse if observed else matrix
                     quadratic = factor(
-                        source, d, index, at, size, work, pivots, determinant, False, vector, corner
-                    )
+                        source, d, index, at, size, work, pivots, determinant, False, vector,
+                        corner, -np.inf,
+                    )  # fmt: skip
                     factored = group
                 if observed:
                     # The solution is minus the squared length that the observed side adds.
@@ -246,7 +247,7 @@ def few_rows(out, accumulate, scaled, rows, columns):
                 _submatrices(chosen, member_rows, members, start, count, dense)
                 quadratic = factor(
                     dense, count, everything, np.intp(0), count, work, pivots, determinant, False,
-                    vector, corner,
+                    vector, corner, -np.inf,
                 )  # fmt: skip
             if observed[group]:
                 # The solution is minus the squared length that the observed side adds.

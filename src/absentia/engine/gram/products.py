@@ -37,7 +37,6 @@ _PANEL = 128
 # Columns that are computed before their results are written: four lane groups.
 TILE = 32
 
-_MIRROR = 32
 _HALF_LOG_2 = 0.5 * math.log(2.0)
 
 
@@ -47,22 +46,6 @@ def in_lanes(points):
     padded = np.zeros((-(-m // LANES) * LANES, d))
     padded[:m] = points
     return padded.reshape(-1, LANES, d).transpose(0, 2, 1).ravel()
-
-
-@compiled(error_model="numpy", makes_arrays=False)
-def put_in_lanes(points, first, count, n_groups, out):
-    """Write ``points[first : first + count]`` in lanes, filled up with zeros."""
-    d = points.shape[1]
-    for group in range(n_groups):
-        for lane in range(LANES):
-            point = group * LANES + lane
-            place = group * d * LANES + lane
-            if point < count:
-                for k in range(d):
-                    out[place + k * LANES] = points[first + point, k]
-            else:
-                for k in range(d):
-                    out[place + k * LANES] = 0.0
 
 
 @compiled(error_model="numpy")
@@ -258,22 +241,6 @@ def write_tile(target, values, first, n_rows, left, right):
         else:
             for j in range(left, stop):
                 out[row, j] = values[(j - left) * LANES + lane]
-    if target.mirror:
-        for j in range(left, right):
-            for row in range(max(first, j + 1), first + n_rows):
-                out[j, row] = out[row, j]
-
-
-@compiled()
-def mirror_rows(start, stop, K):
-    """Copy the entries below the diagonal in rows ``start`` to ``stop`` to above it."""
-    for top in range(start, stop, _MIRROR):
-        bottom = min(top + _MIRROR, stop)
-        for left in range(0, bottom, _MIRROR):
-            right = min(left + _MIRROR, bottom)
-            for j in range(left, right):
-                for i in range(max(top, j + 1), bottom):
-                    K[j, i] = K[i, j]
 
 
 @compiled()

@@ -10,14 +10,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.gram.products import mirror_rows, reorder
+from absentia.engine.gram.products import reorder
 from absentia.engine.principal import log_determinants_and_lengths, principal_log_determinants
 from absentia.engine.small_patterns import log_determinants_one_by_one
-from absentia.engine.threads import bounded_slices, n_threads, run_tiles, triangle_tiles
+from absentia.engine.threads import bounded_slices, n_threads
 from absentia.kernels.gram.dispatch import Pairs, choose, has_factors, uses_precisions
 from absentia.kernels.gram.factors import factor_log_self_similarities
 from absentia.kernels.gram.frequent_patterns import LogFactor, small_gram
-from absentia.kernels.gram.sides import Region, Side, Target
+from absentia.kernels.gram.sides import Region, Side, Target, threads_that_pay
 from absentia.kernels.gram.tiles import origin_of, symmetrised
 from absentia.kernels.metric import Smoothing, cached
 from absentia.tables import FloatArray, IntArray
@@ -109,17 +109,14 @@ def _sum_over_components(
     pairs = sorted(product(range(len(rows)), range(len(columns))), key=lambda ab: ab[0] != ab[1])
     for a, b in pairs:
         accumulate = total is None and (a, b) != pairs[0]
-        mirror = symmetric and total is None and (a, b) == pairs[-1]
-        target = Target(out, 0, symmetric, accumulate, mirror, scaled)
+        target = Target(out, 0, symmetric, accumulate, scaled)
         _fill(rows[a], columns[b], smoothing, Region(target, 0, n, m, threads))
         if log_factor is not None and total is not None:
             logs = log_factor(a, b, row_ordering.rows, column_ordering.rows)
             total += (np.tril(out) if symmetric else out) * np.exp(logs)
-    if total is not None:
-        out = symmetrised(total) if symmetric else total
-    elif symmetric and row_ordering.n_frequent:
-        tiles = triangle_tiles(0, row_ordering.n_frequent, 4 * threads, 32)
-        run_tiles(mirror_rows, tiles, threads, out)
+    out = out if total is None else total
+    if symmetric:
+        symmetrised(out, threads_that_pay(threads, out.size // 16))
     if not (row_ordering.identity and column_ordering.identity):
         reorder(out, row_ordering.rows, column_ordering.rows)
     return out

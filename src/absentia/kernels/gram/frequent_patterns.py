@@ -82,7 +82,7 @@ def fill_frequent(rows: Side, columns: Side, smoothing: Smoothing, region: Regio
     """Fill the entries of frequent patterns against frequent patterns, below the diagonal only."""
     if not rows.ordering.frequent or not columns.ordering.frequent:
         return
-    out, _, symmetric, accumulate, _, scaled = region.target
+    out, _, symmetric, accumulate, scaled = region.target
     centre = cached(
         columns.beliefs.whole,
         smoothing,

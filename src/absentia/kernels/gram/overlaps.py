@@ -34,7 +34,8 @@ class OverlapSide(NamedTuple):
     """Rows or columns of one component: argument of compiled loops."""
 
     means: FloatArray  # (n, d)
-    lanes: FloatArray  # the means of columns in lanes; empty for rows
+    lanes: FloatArray  # the means of the places that are prepared, in lanes
+    first: int  # of these places
     constants: FloatArray  # (n,), added to the logarithm
     groups: IntArray  # (n,), of each row in what follows; zero outside some places
     F: FloatArray  # matrices of the groups one after the other
@@ -69,7 +70,9 @@ class OverlapSide(NamedTuple):
         run_tiles(overlap_parts, tiles, threads, order, sums, index, sizes, starts, F, log_ratios)
         nothing = np.empty(0)
         means = np.empty((0, d))
-        return cls(means, nothing, nothing, groups, F, starts, index, sizes, words, log_ratios)
+        return cls(
+            means, nothing, begin, nothing, groups, F, starts, index, sizes, words, log_ratios
+        )
 
     def of_rows(self, side: Side, begin: int, end: int, scaled: bool) -> OverlapSide:
         """Return all rows, prepared for places ``begin`` to ``end``."""
@@ -77,15 +80,14 @@ class OverlapSide(NamedTuple):
         if scaled:
             constants[begin:end] -= 0.5 * self.log_ratios[self.groups[begin:end]]
         # Copies: compiled loops would be compiled once more for read-only arrays out of a file.
-        return self._replace(means=np.array(side.means, order="C"), constants=constants)
+        means = np.array(side.means, order="C")
+        return self._replace(means=means, lanes=in_lanes(means[begin:end]), constants=constants)
 
     def of_columns(self, side: Side, left: int, right: int, scaled: bool) -> OverlapSide:
         """Return the columns from ``left`` to ``right``, prepared for these places."""
         whole = self.of_rows(side, left, right, scaled)
-        means = whole.means[left:right]
         return whole._replace(
-            means=means,
-            lanes=in_lanes(means),
+            means=whole.means[left:right],
             constants=whole.constants[left:right],
             groups=self.groups[left:right],
         )

@@ -164,7 +164,6 @@ class Target(NamedTuple):
     first_column: int  # where in ``out`` the columns begin
     symmetric: bool  # rows and columns are the same; fill only columns up to the row
     accumulate: bool  # add to the matrix (further components of a mixture)
-    mirror: bool  # copy to above the diagonal (the last component of a symmetric matrix)
     scaled: bool  # divide by the root of the determinant; else the form of [Anderson2011]_
 
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from absentia.beliefs import Beliefs
-from absentia.engine.threads import bounded_slices, cut, n_threads, run_single_threaded_blas
+from absentia.engine.threads import (
+    bounded_slices,
+    cut,
+    n_threads,
+    run_single_threaded_blas,
+    run_tiles,
+)
 from absentia.kernels.base import Kernel
 from absentia.parameters import COUNT
 from absentia.tables import FloatArray, IntArray
@@ -23,9 +29,8 @@ _FAR = 1e5
 _APART = 1500.0
 _SAMPLE = 512
 
-# Rows of a matrix that are worked on at once: many enough for BLAS, few enough that the temporaries
-# of a tile stay in the cache.
-_TILE = 512
+# Rows whose mirror images are written at once: few enough that they stay in the cache.
+_STRIP = 64
 
 
 def gram_blocks(
@@ -128,15 +133,17 @@ def assembled(
     return out
 
 
-def symmetrised(K: FloatArray) -> FloatArray:
+def symmetrised(K: FloatArray, threads: int = 1) -> FloatArray:
     """Copy the lower triangle of a square matrix onto the upper, in place."""
     n = len(K)
-    for start in range(0, n, _TILE):
-        stop = min(start + _TILE, n)
+
+    def fill(start: int, stop: int) -> None:
         corner = K[start:stop, start:stop]
         upper = np.triu_indices(stop - start, 1)
         corner[upper] = corner.T[upper]
         K[start:stop, stop:] = K[stop:, start:stop].T
+
+    run_tiles(fill, [(start, min(start + _STRIP, n)) for start in range(0, n, _STRIP)], threads)
     return K
 
 

@@ -196,7 +196,7 @@ class _Sums:
             return totals.sum(axis=0)
         threads = threads_that_pay(threads, (n - first) * n)
         sums = totals, np.ascontiguousarray(self.weights), self.scaled
-        region = Region(Target(totals, 0, True, True, False, self.scaled), first, n, n, threads)
+        region = Region(Target(totals, 0, True, True, self.scaled), first, n, n, threads)
         sides = self.rows, self.columns, self.smoothing
         if uses_lanes(*sides) and self.rows.is_conditioned:
             prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
