@@ -53,9 +53,10 @@ def test_no_moments_under_a_singular_covariance():
         Expectation(X, sum_patterns=True)(singular)
 
 
-def test_a_step_holds_a_few_blocks_in_memory_whatever_the_number_of_rows():
+def test_a_step_holds_a_few_blocks_in_memory_whatever_the_number_of_rows(monkeypatch):
+    monkeypatch.setattr(module, "_ROWS_PER_BATCH", 1024)
     rng = np.random.default_rng(0)
-    X = with_holes(rng, rng.standard_normal((150_000, 12)), 0.3)
+    X = with_holes(rng, rng.standard_normal((40_000, 12)), 0.3)
     expectation = Expectation(X, sum_patterns=False)
     prior = random_prior(rng, 2, 12)
     expectation(prior)

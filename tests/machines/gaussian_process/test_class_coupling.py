@@ -107,10 +107,9 @@ def test_combinations_of_certain_answers_are_finite(exponent):
 @pytest.mark.parametrize(
     "shares", [(0.8, 0.1, 0.1), (0.6, 0.3, 0.1), (0.85, 0.05, 0.05, 0.05)], ids=str
 )
-@pytest.mark.parametrize("seed", [0, 1])
-def test_columns_that_say_nothing_leave_the_class_frequencies(shares, seed):
-    X, y = classes(shares, seed=seed)
-    new, truth = classes(shares, n=1000, seed=100 + seed)
+def test_columns_that_say_nothing_leave_the_class_frequencies(shares):
+    X, y = classes(shares)
+    new, truth = classes(shares, n=1000, seed=100)
     model = GaussianProcessClassifier().fit(X, y)
     frequencies = np.tile(np.bincount(y) / len(y), (len(new), 1))
     excess = log_loss(truth, model.predict_proba(new)) - log_loss(truth, frequencies)
@@ -129,7 +128,7 @@ def test_classes_that_overlap_are_not_promised():
 
 
 @pytest.mark.parametrize("table", [load_wine, load_iris])
-@pytest.mark.parametrize("rate", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
 def test_neither_the_sum_nor_the_odds_are_much_better(table, rate):
     X, y = table(return_X_y=True)
     rng = np.random.default_rng(0)
