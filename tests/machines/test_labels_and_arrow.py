@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
@@ -12,10 +13,13 @@ from sklearn.preprocessing import StandardScaler
 
 from absentia import (
     SVC,
+    SVCCV,
     AutoClassifier,
     GaussianDensity,
+    GaussianProcessClassifier,
     KernelRidge,
     LargeScaleLogisticRegression,
+    LargeScaleSVC,
     LogisticRegression,
     MarginalClassifier,
 )
@@ -59,7 +63,6 @@ def test_labels_that_miss_a_value_are_refused_by_name():
 
 @pytest.mark.parametrize("words", [True, False])
 def test_tables_of_pyarrow_are_frames(words):
-    pa = pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1]})
     if words:
         frame["w"] = np.where(X[:, 1] > 0, "a", "b")
@@ -75,14 +78,21 @@ def test_tables_of_pyarrow_are_frames(words):
     assert len(density.impute(table)) == 60
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda columns: pl.DataFrame(columns)])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_of_very_different_ranges_are_warned_of_in_frames_alone(make):
     columns = {"proline": 1000 * X[:, 0], "hue": X[:, 1]}
-    with pytest.warns(UserWarning, match=r"'proline' is \d+ times that of 'hue'.*StandardScaler"):
-        SVC().fit(make(columns), Y)
+    common = (
+        *(SVC(), SVC(gamma="loo"), SVCCV(Cs=[1.0], gammas=2), LargeScaleSVC(n_components=8)),
+        GaussianProcessClassifier(),
+    )
+    for machine in common:
+        with pytest.warns(UserWarning, match="'proline' is .* that of 'hue'") as caught:
+            machine.fit(make(columns), Y)
+        assert sum("StandardScaler" in str(warning.message) for warning in caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SVC().fit(np.column_stack(list(columns.values())), Y)  # as scikit-learn does
         SVC(gamma=[1e-6, 1.0]).fit(make(columns), Y)
+        AutoClassifier(members=["linear"], n_repeats=1).fit(make(columns), Y)  # scales them
         SVC().fit(make({**columns, "w": np.where(X[:, 1] > 0, "a", "b")}), Y)  # standard units
         make_pipeline(StandardScaler(), SVC()).fit(make(columns), Y)

@@ -68,13 +68,15 @@ def test_every_column_comes_back_in_order_and_type(density, kind):
 def test_fractions_come_on_request(kind):
     frame = holes(WHOLE)
     given = frame if kind == "pandas" else pl.from_pandas(frame)
+    density = GaussianDensity().fit(given)
     with pytest.warns(UserWarning, match="come back as they were"):
-        filled = GaussianDensity().fit(given).impute(given, as_numbers=True)
+        tables = [density.impute(given, as_numbers=True), density.draw(given, as_numbers=True)]
     missing = frame["visits"].isna().to_numpy()
-    values = np.asarray(filled["visits"].to_list(), dtype=float)
-    assert (values[missing] % 1 > 0).any()
-    assert (values[~missing] == frame["visits"].dropna().to_numpy(dtype=float)).all()
-    assert np.asarray(filled["dose"].to_list()).dtype.kind == "f"
+    for filled in tables:
+        values = np.asarray(filled["visits"].to_list(), dtype=float)
+        assert (values[missing] % 1 > 0).any()
+        assert (values[~missing] == frame["visits"].dropna().to_numpy(dtype=float)).all()
+        assert np.asarray(filled["dose"].to_list()).dtype.kind == "f"
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])

@@ -241,12 +241,13 @@ def written_with(
 
     if not keep:
         return pd.DataFrame(found)
-    named: dict[str, np.ndarray] = {}
+    taken, named = set(frame.columns), dict[str, np.ndarray]()
     for name, values in found.items():
-        others = {*frame.columns, *named, *found} - {name} | set(frame.columns)
-        # Another class may have the next name: "a_2" beside "a".
-        free = next(n for k in count(1) if (n := f"{name}_{k}" if k > 1 else name) not in others)
-        if free != name:
+        free = name
+        if name in taken:
+            # Another class may have the next name: "a_2" beside "a".
+            names = (f"{name}_{k}" for k in count(2))
+            free = next(n for n in names if n not in {*taken, *found, *named})
             say(f"The input already has a column {name!r}; that of the model is named {free!r}.")
         named[free] = values
     return frame.assign(**named)

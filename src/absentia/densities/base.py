@@ -150,7 +150,14 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         """Return numbers, and the values of categories, in the order of ``columns_``."""
         return numbers
 
-    def draw(self, X: TableLike, size: int | None = None, random_state: RandomState = None) -> Any:
+    def draw(
+        self,
+        X: TableLike,
+        size: int | None = None,
+        random_state: RandomState = None,
+        *,
+        as_numbers: bool = False,
+    ) -> Any:
         """Draw completed rows, in the units of the table.
 
         The parameters of the density are taken as known: for estimates with standard errors such
@@ -162,6 +169,8 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         size : int, optional
             How many tables to draw.
         random_state : int, RandomState instance or None, default=None
+        as_numbers : bool, default=False
+            As for :meth:`impute`.
 
         Returns
         -------
@@ -174,9 +183,9 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
         rows = self._open_in_memory(X)
         filled = self._drawn(rows, size, random_state)
         if size is None:
-            return self._in_units([filled], X)[0]
+            return self._in_units([filled], X, as_numbers)[0]
         plain = plan_of(self) is None and not is_frame(from_arrow(X))
-        return filled if plain else self._in_units(filled, X)
+        return filled if plain else self._in_units(filled, X, as_numbers)
 
     def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
         """Return completed rows at random, in the order of ``columns_``."""

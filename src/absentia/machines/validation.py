@@ -66,8 +66,8 @@ def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: Any) -> None:
     give the numbers of scikit-learn. A width for each column, or a metric, has units of its own.
     """
     plan, params = getattr(rows, "plan", None), kernel.get_params()
-    fixed = np.ndim(gamma) == 0 and (not isinstance(gamma, str) or gamma in ("scale", "auto"))
-    if plan is None or not plan.plain or not fixed or params.get("metric") != "euclidean":
+    common = np.ndim(gamma) == 0 and gamma not in ("loo-ard", "ard")
+    if plan is None or not plan.plain or not common or params.get("metric") != "euclidean":
         return
     ranges = np.fmax.reduce(rows.array, axis=0) - np.fmin.reduce(rows.array, axis=0)
     spread = np.flatnonzero(ranges > 0)

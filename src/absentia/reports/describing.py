@@ -12,6 +12,7 @@ from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
+from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
@@ -79,7 +80,7 @@ def describe_missingness(
     if mcar_test == "auto" and len(patterns.masks) * d**3 > _PATIENCE:
         why_no_test = (
             f"it would take long for {len(patterns.masks):,} patterns of {d:,} columns; "
-            "mcar_test=True (--test on the command line) runs it anyway."
+            "pass mcar_test=True (--test on the command line) to run it anyway."
         )
     elif not patterns.masks.any():
         why_no_test = "nothing is missing."
@@ -131,7 +132,7 @@ def _as_numbers(
         raise ValueError(
             f"There is no column {unknown[0]!r}; the columns are {listed([*frame.columns])}."
         )
-    columns = [frame[name] for name in frame.columns]
+    columns = [Column(frame[name]) for name in frame.columns]
     readings = read_columns(frame, kinds=kinds)
     numbers = [
         np.where(reading.missing(column), np.nan, 0.0)
@@ -142,13 +143,11 @@ def _as_numbers(
     tested = np.array([reading.kind != "category" for reading in readings])
     notes = []
     for name, reading in zip(frame.columns, readings, strict=True):
-        said = reading.note
-        if reading.left_out:
-            said = said if kinds.get(name) not in (None, "left out") else ""
+        said = "" if reading.kind == "duration" else reading.note
+        if reading.left_out:  # what the user has asked for is said
+            said = reading.note if kinds.get(name, "left out") != "left out" else ""
         elif reading.kind == "category":
             said = case_note(reading.categories)
-        elif reading.kind == "duration":
-            said = ""
         notes += [f"{name}: {said}."] if said else []
     words = list(frame.columns[~tested])
     if words:

@@ -224,6 +224,33 @@ def test_an_excel_file_with_a_title_finds_its_header_with_one_note(tmp_path):
     ]
 
 
+def test_the_draft_of_a_killed_program_is_removed_and_that_of_a_running_one_is_kept(tmp_path):
+    path = tmp_path / "answers.csv"
+    for wait in (False, True):
+        code = (
+            "import sys; from absentia.tables.files.formats import replaced\n"
+            f"with replaced({str(path)!r}) as draft:\n"
+            "    draft.write_text('half')\n"
+            "    print('ready', flush=True)\n"
+            "    sys.stdin.readline()\n"
+        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", code], **pipes) as writer:
+            assert writer.stdout.readline() == b"ready\n"
+            (draft,) = tmp_path.glob(".answers.csv.*")
+            os.utime(draft, (0, 0))
+            if not wait:
+                writer.kill()
+                writer.wait()
+            with replaced(path) as own:
+                own.write_text("whole")
+            assert draft.exists() is wait
+            if wait:
+                writer.communicate(b"go\n")
+        assert path.read_text() == ("half" if wait else "whole")
+    assert os.listdir(tmp_path) == ["answers.csv"]
+
+
 def test_a_symbolic_link_stays_one(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
     for text in ("first", "second"):  # a link to nowhere, and to a file

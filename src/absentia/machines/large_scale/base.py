@@ -27,7 +27,7 @@ from absentia.machines.large_scale.summed_optimum import (
     minimise_sum,
 )
 from absentia.machines.losses import Loss
-from absentia.machines.validation import warn_of_other_order
+from absentia.machines.validation import warn_of_other_order, warn_of_unequal_ranges
 from absentia.parameters import (
     COUNT,
     POSITIVE,
@@ -141,7 +141,9 @@ class LargeScaleMachine(ShowsColumns):
             rows = open_known(X, self)
         else:
             rows = open_rows(X, y, sample_weight, words=self._words() if known is None else None)
-        if known is not None:
+        if known is None:
+            warn_of_unequal_ranges(rows, self, self.gamma)
+        else:
             rows = rows.checked(self)
         if isinstance(rows, Stream):
             chunks = rows

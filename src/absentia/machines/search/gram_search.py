@@ -45,6 +45,7 @@ from absentia.machines.validation import (
     check_matrix_size,
     checked_splits,
     warn_of_other_order,
+    warn_of_unequal_ranges,
     weight_of_kept,
 )
 from absentia.parameters import SearchResults, check_parameters, count_from, declared, shown
@@ -117,7 +118,9 @@ class GramSearch(KernelMachine):
         check_parameters(self)
         check_matrix_size(X, type(self).__name__)
         plain = self._plain()
-        rows = open_memory(X, y, words=plain._words(plain._validated_kernel()))
+        kernel = plain._validated_kernel()
+        rows = open_memory(X, y, words=plain._words(kernel))
+        warn_of_unequal_ranges(rows, kernel, self.gamma)
         grid = self._grid(plain)
         for candidate in ParameterGrid(grid):
             clone(plain).set_params(**candidate)._validated_kernel()

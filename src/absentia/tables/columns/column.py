@@ -208,13 +208,9 @@ class Column:
         parts = (measurement(text) for text in self.distinct)
         return np.array([number_of(p[1].strip(), decimal) if p else 0.0 for p in parts])
 
-    def marks(self) -> Counter[str]:
-        """Return the number of rows by currency or percent sign."""
-        found: Counter[str] = Counter()
-        for text, count in zip(self.distinct, self.counts.tolist(), strict=True):
-            if mark := mark_of(text):
-                found[mark] += count
-        return found
+    def marks(self) -> list[str]:
+        """Return the different currency and percent signs."""
+        return list(dict.fromkeys(mark for text in self.distinct if (mark := mark_of(text))))
 
     def says_nothing(self) -> BoolArray:
         """Return which of the different texts mean "not known", such as ``-`` or ``n/a``."""

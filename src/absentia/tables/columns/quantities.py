@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import compress
 
@@ -237,14 +236,11 @@ def _comma_note(column: Column) -> str:
     return ", with decimal commas" * (decimal == ",")
 
 
-def _mark_notes(marks: Counter[str]) -> list[str]:
+def _mark_notes(marks: list[str]) -> list[str]:
     """Return notes on money and percentages."""
-    money = [mark for mark, _ in marks.most_common() if mark != "%"]
-    notes = []
-    if money:
-        notes.append(
-            f"amounts of money in {', '.join(money)}" + ", not converted" * (len(money) > 1)
-        )
+    money = [mark for mark in marks if mark != "%"]
+    several = ", not converted" * (len(money) > 1)
+    notes = [f"amounts of money in {', '.join(money)}{several}"] if money else []
     return [*notes, "percentages, 12 % read as 12"] if "%" in marks else notes
 
 

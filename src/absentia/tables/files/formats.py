@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import tempfile
+import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,12 @@ from absentia.tables.phrases import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # not on Windows, where abandoned drafts stay
+    fcntl = None
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".pq")
@@ -30,6 +39,8 @@ WRITTEN = (*_TEXT, *_PARQUET, *_ARROW)
 KNOWN = "a name that ends in .csv, .tsv, .txt (also .gz), .parquet, .feather, .arrow"
 #: Rows in which a title above the header is looked for.
 _TOP_ROWS = 10
+#: Seconds in which a folder for a draft may not be locked yet.
+_JUST_MADE = 5.0
 #: A small file may unpack to any size.
 _MOST_UNPACKED = 2**32
 #: Cells of a sheet, most of which may be empty.
@@ -176,11 +187,35 @@ def has_types(name: str | None) -> bool:
 
 
 @contextmanager
+def _locked(folder: str | Path) -> Iterator[None]:
+    """Hold the lock of a folder, which ends with the process; BlockingIOError if another does."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove_abandoned(folders: Iterable[Path]) -> None:
+    """Remove the folders of drafts whose programs were killed, which hold no lock any more."""
+    for folder in folders if fcntl is not None else ():
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _JUST_MADE:
+                with _locked(folder):
+                    shutil.rmtree(folder)
+
+
+@contextmanager
 def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of a draft that takes the place of a file once it is whole.
 
     The draft is in a hidden folder with a unique name beside the file (the one that a symbolic link
-    points to): a program that is killed while it writes leaves the file as it was, and that folder.
+    points to). A program that is killed while it writes leaves the file as it was, and that folder,
+    which the next one that writes this file removes.
     """
     path = Path(os.path.realpath(output) if os.path.islink(output) else output)
     if not path.parent.is_dir():
@@ -188,7 +223,11 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
         prefix = f".{path.name[:40]}."
-        with tempfile.TemporaryDirectory(".draft", prefix, path.parent) as folder:
+        _remove_abandoned(path.parent.glob(f"{escape(prefix)}*.draft"))
+        with (
+            tempfile.TemporaryDirectory(".draft", prefix, path.parent) as folder,
+            _locked(folder),
+        ):
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
