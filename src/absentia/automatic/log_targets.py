@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import skew
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_predict
+from threadpoolctl import threadpool_limits
 
 from absentia.tables import FloatArray
 
@@ -43,7 +44,8 @@ def prefers_logarithm(table: FloatArray, y: FloatArray) -> bool:
 
     def crps(log: bool) -> FloatArray:
         target = np.log(y[rows]) if log else y[rows]
-        centre = cross_val_predict(model, table[rows], target, cv=folds)
+        with threadpool_limits(1, user_api="openmp"):  # on few rows threads wait for each other
+            centre = cross_val_predict(model, table[rows], target, cv=folds)
         forecast = centre[:, None] + np.quantile(target - centre, _LEVELS)
         gap = y[rows][:, None] - (np.exp(forecast) if log else forecast)
         return np.maximum(_LEVELS * gap, (_LEVELS - 1) * gap).mean(axis=1)

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from absentia.automatic.blending import Candidates, losses
 from absentia.automatic.tree_ensemble import TreeEnsemble
 from absentia.densities.fit_density import filled_within_limits
+from absentia.engine.threads import n_threads
 from absentia.machines.losses import probabilities_of
 from absentia.machines.targets import Task
 from absentia.predictions.wrapped_model import class_probabilities, fit_weighted
@@ -223,7 +224,7 @@ class EstimatorPlan(MemberPlan):
 
     def _fit(self, model: BaseEstimator, rows: LearningRows, folds: Folds) -> BaseEstimator:
         folds.check()
-        threads = 1 if len(rows.table) < ROWS_FOR_THREADS else None
+        threads = n_threads(folds.settings.n_jobs) if len(rows.table) >= ROWS_FOR_THREADS else 1
         table = rows.table if self.takes_limits else rows.table.array
         with threadpool_limits(threads, user_api="openmp"):
             if not isinstance(model, _TREES):
