@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.parameters import RandomState, count_from, number_between, words
 from absentia.pictures import pyplot
@@ -19,8 +20,6 @@ from absentia.tables.streams import Stream
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from absentia.densities.base import Density
 
 _LEVEL = number_between(1e-6, 1 - 1e-6, expected="a level between 0 and 1, such as 0.95")
 
@@ -76,40 +75,76 @@ class Associations:
         return figure
 
 
-def associations(
-    density: Density,
-    X: TableLike | None,
-    ci: float | None,
-    kind: str,
-    n_bootstrap: int,
-    random_state: RandomState,
-) -> Associations:
-    """Return the associations of columns under a density; see :meth:`Density.correlation`."""
-    words("correlation", "covariance").check("kind", kind)
-    names = density._names() or [f"x{j}" for j in density._number_columns()]
-    estimate = _matrix(density, kind)
-    if ci is None:
-        return Associations(names, estimate)
-    _LEVEL.check("ci", ci)
-    count_from(2).check("n_bootstrap", n_bootstrap)
-    if X is None:
-        raise ValueError(
-            "Intervals come from fits to the training rows with random weights: pass these rows, "
-            "density.correlation(X, ci=0.95)."
-        )
-    rng = check_random_state(random_state)
-    fits = bootstrap_fits(density, X, n_bootstrap, rng)
-    found = np.array([_matrix(fitted, kind) for fitted in fits])
-    errors, reach = found.std(axis=0, ddof=1), float(ndtri(0.5 + ci / 2))
-    if kind == "covariance":
-        return Associations(
-            names, estimate, errors, estimate - reach * errors, estimate + reach * errors
-        )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores, spread = np.arctanh(estimate), np.arctanh(found).std(axis=0, ddof=1)
-        ends = [np.tanh(scores + sign * reach * spread) for sign in (-1, 1)]
-    lower, upper = (np.where(np.eye(len(estimate), dtype=bool), 1.0, end) for end in ends)
-    return Associations(names, estimate, errors, lower, upper)
+class Correlated:
+    """Base of densities whose columns have correlations."""
+
+    def correlation(
+        self: Any,
+        X: TableLike | None = None,
+        *,
+        ci: float | None = None,
+        kind: str = "correlation",
+        n_bootstrap: int = 100,
+        random_state: RandomState = 0,
+    ) -> Associations:
+        """Return the correlations of the columns of numbers, with intervals on request.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), optional
+            The training rows, needed for intervals: the density is fitted to them again with
+            random weights (the Bayesian bootstrap, Rubin 1981).
+        ci : float, optional
+            Level of the intervals, such as 0.95: normal on Fisher's scale ``atanh(r)`` for
+            correlations, and normal for covariances.
+        kind : {"correlation", "covariance"}, default="correlation"
+            With ``margins`` those of scores.
+        n_bootstrap : int, default=100
+        random_state : int, RandomState instance or None, default=0
+
+        Returns
+        -------
+        Associations
+            With ``estimate``, ``standard_error``, ``lower`` and ``upper`` of shape (d, d),
+            ``to_frame()`` and ``plot()``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from absentia import GaussianDensity
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
+        >>> X[rng.random(X.shape) < 0.3] = np.nan
+        >>> found = GaussianDensity().fit(X).correlation(X, ci=0.95)
+        >>> bool(found.lower[0, 1] < 0.8 < found.upper[0, 1])
+        True
+        """
+        check_is_fitted(self)
+        words("correlation", "covariance").check("kind", kind)
+        names = self._names() or [f"x{j}" for j in self._number_columns()]
+        estimate = _matrix(self, kind)
+        if ci is None:
+            return Associations(names, estimate)
+        _LEVEL.check("ci", ci)
+        count_from(2).check("n_bootstrap", n_bootstrap)
+        if X is None:
+            raise ValueError(
+                "Intervals come from fits to the training rows with random weights: pass these "
+                "rows, density.correlation(X, ci=0.95)."
+            )
+        rng = check_random_state(random_state)
+        fits = bootstrap_fits(self, X, n_bootstrap, rng)
+        found = np.array([_matrix(fitted, kind) for fitted in fits])
+        errors, reach = found.std(axis=0, ddof=1), float(ndtri(0.5 + ci / 2))
+        if kind == "covariance":
+            return Associations(
+                names, estimate, errors, estimate - reach * errors, estimate + reach * errors
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores, spread = np.arctanh(estimate), np.arctanh(found).std(axis=0, ddof=1)
+            ends = [np.tanh(scores + sign * reach * spread) for sign in (-1, 1)]
+        lower, upper = (np.where(np.eye(len(estimate), dtype=bool), 1.0, end) for end in ends)
+        return Associations(names, estimate, errors, lower, upper)
 
 
 def _matrix(density: Any, kind: str) -> FloatArray:

@@ -19,12 +19,12 @@ from absentia.beliefs.conditioning import (
     condition,
     joint_log_densities,
     log_normalised,
-    log_row_pvalues,
 )
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses, measured
 from absentia.beliefs.prior import likeliest_codes
-from absentia.densities.associations import Associations, associations
+from absentia.densities.associations import Correlated
+from absentia.densities.row_pvalues import RowPValues
 from absentia.missingness import Patterns
 from absentia.parameters import COUNT, IntVector, RandomState
 from absentia.tables import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Density(DensityMixin, TakesMissing, ShowsColumns):
+class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
     """Base class of densities.
 
     A subclass supplies ``fit``, which sets ``prior_`` and ``columns_``; all other methods are
@@ -255,39 +255,6 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             return rows.map_rows(partial(_of_rows, self.score_samples), None)
         return log_normalised(self._log_joint(rows))[1]
 
-    def row_pvalues(
-        self, X: TableLike, *, n_draws: int = 1000, random_state: RandomState = 0
-    ) -> FloatArray:
-        """Return a p-value of each row that is comparable across missing patterns.
-
-        The probability that a row of this density with the same columns observed is no more likely
-        than the row. For a Gaussian that of a chi-square distance,
-        ``(x_O - m_O)' inv(C_OO) (x_O - m_O) ~ chi2(|O|)``; for mixtures and categories it is
-        estimated from draws.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Limits of values are not judged: such a value counts as missing.
-        n_draws : int, default=1000
-            Draws per missing pattern, fewer where there are thousands of patterns. A row less
-            likely than all draws has a p-value below ``1 / (n_draws + 1)``, by the ratio of its
-            likelihood to that of the least likely draw.
-        random_state : int, RandomState instance or None, default=0
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            One for a row with nothing observed. A mixture that was fitted to gross errors may
-            explain them by a component of their own; :class:`OutlierDetector` fits without them.
-        """
-        COUNT.check("n_draws", n_draws)
-        return np.exp(self._log_row_pvalues(X, n_draws, random_state))
-
-    def _log_row_pvalues(self, X: TableLike, n_draws: int, seed: RandomState) -> FloatArray:
-        table, patterns, codes, _ = self._scored_columns(self._open_in_memory(X))
-        return log_row_pvalues(self.prior_, table, patterns, codes, n_draws, seed)
-
     def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
         """Return the average log-likelihood of the observed values of the rows."""
         return float(self.score_samples(X).mean())
@@ -323,50 +290,6 @@ class Density(DensityMixin, TakesMissing, ShowsColumns):
             mask = self._open_in_memory(missing).mask[:, self.columns_]
             drawn = np.where(mask[rng.randint(len(mask), size=n_samples)], np.nan, drawn)
         return self._in_units([drawn])[0]
-
-    def correlation(
-        self,
-        X: TableLike | None = None,
-        *,
-        ci: float | None = None,
-        kind: str = "correlation",
-        n_bootstrap: int = 100,
-        random_state: RandomState = 0,
-    ) -> Associations:
-        """Return the correlations of the columns of numbers, with intervals on request.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), optional
-            The training rows, needed for intervals: the density is fitted to them again with
-            random weights (the Bayesian bootstrap, Rubin 1981).
-        ci : float, optional
-            Level of the intervals, such as 0.95: normal on Fisher's scale ``atanh(r)`` for
-            correlations, and normal for covariances.
-        kind : {"correlation", "covariance"}, default="correlation"
-            With ``margins`` those of scores.
-        n_bootstrap : int, default=100
-        random_state : int, RandomState instance or None, default=0
-
-        Returns
-        -------
-        Associations
-            With ``estimate``, ``standard_error``, ``lower`` and ``upper`` of shape (d, d),
-            ``to_frame()`` and ``plot()``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from absentia import GaussianDensity
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
-        >>> X[rng.random(X.shape) < 0.3] = np.nan
-        >>> found = GaussianDensity().fit(X).correlation(X, ci=0.95)
-        >>> bool(found.lower[0, 1] < 0.8 < found.upper[0, 1])
-        True
-        """
-        check_is_fitted(self)
-        return associations(self, X, ci, kind, n_bootstrap, random_state)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the columns that beliefs and imputed rows have.
