@@ -26,7 +26,7 @@ from absentia.predictions.conformal_base import (
     quantile_pair,
     reports_spread,
 )
-from absentia.predictions.wrapped_model import class_probabilities, explained_words
+from absentia.predictions.wrapped_model import class_probabilities
 from absentia.tables import FloatArray, Learned, TableLike
 
 #: Probabilities of equal rows differ by rounding with the batch that they are computed in. Scores
@@ -167,16 +167,6 @@ class ConformalRegressor(RegressorTargets, ConformalPredictor):
             )
         return {}
 
-    def predict(self, X: TableLike) -> FloatArray:
-        """Return the prediction of each row; for quantiles, the middle of the two."""
-        check_is_fitted(self)
-        with explained_words():
-            if isinstance(self.estimator_, tuple):
-                bands = BANDS["quantile"](self.estimator_, X)
-                return bands[:, :2].mean(axis=1)
-            prediction: FloatArray = self.estimator_.predict(X)
-        return prediction
-
     def predict_interval(self, X: TableLike, coverage: float | None = None) -> PredictionIntervals:
         """Return an interval per row.
 
@@ -308,12 +298,7 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
     def _numbers(self, y: np.ndarray) -> FloatArray:
         return np.searchsorted(self._classes(y), y).astype(np.float64)
 
-    def predict(self, X: TableLike) -> np.ndarray:
-        """Return the class that the estimator predicts for each row."""
-        check_is_fitted(self)
-        with explained_words():
-            labels: np.ndarray = self.estimator_.predict(X)
-        return labels
+    predict = ConformalPredictor.predict  # not by probabilities, as ClassifierTargets would
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: TableLike) -> FloatArray:

@@ -51,6 +51,7 @@ from absentia.predictions.weighting import (
 )
 from absentia.predictions.wrapped_model import (
     RoutesWeights,
+    explained_words,
     fit_weighted,
     predict_parameters,
     require_one_target,
@@ -131,6 +132,16 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
         learned = self._fit(table, targets, weights, groups)
         set_fitted(self, table, learned | self._described(learned, targets))
         return self
+
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Return the estimator's prediction of each row; for quantiles, the middle of the two."""
+        check_is_fitted(self)
+        with explained_words():
+            if isinstance(self.estimator_, tuple):
+                middle: FloatArray = _quantile(self.estimator_, X)[:, :2].mean(axis=1)
+                return middle
+            prediction: np.ndarray = self.estimator_.predict(X)
+        return prediction
 
     def _described(self, learned: Learned, y: np.ndarray) -> Learned:
         """Return further fitted attributes, after a check of the others."""
