@@ -18,7 +18,7 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name in ("pandas", "polars", "pyarrow", "matplotlib", "tqdm", "skops", "typer", "dask"):
+        if name in ("pandas", "polars", "pyarrow", "matplotlib", "tqdm", "typer", "dask"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())

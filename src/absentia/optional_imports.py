@@ -14,7 +14,7 @@ __all__ = ["show_versions"]
 
 _PACKAGES = (
     *("absentia", "numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl"),
-    *("pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "starlette"),
+    *("pandas", "polars", "pyarrow", "dask", "matplotlib", "typer", "starlette"),
     *("lightgbm", "xgboost", "catboost"),
 )
 

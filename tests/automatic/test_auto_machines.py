@@ -63,8 +63,8 @@ def test_an_answer_does_not_depend_on_the_rows_beside_it(classifier):
 @pytest.mark.parametrize("fixture", ["classifier", "regressor"])
 def test_a_file_holds_trees_and_beliefs(fixture, request, tmp_path):
     model = request.getfixturevalue(fixture)
-    save(model, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(model, tmp_path / "model.absentia")
+    again = load(tmp_path / "model.absentia")
     method = "predict_proba" if fixture == "classifier" else "predict_interval"
     rows = np.vstack([HOLES[:9], np.full((1, 4), np.nan)])
     np.testing.assert_array_equal(getattr(again, method)(rows), getattr(model, method)(rows))

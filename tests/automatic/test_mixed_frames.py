@@ -73,9 +73,9 @@ def test_the_column_that_matters_is_measured_first(regressor):
 @pytest.mark.parametrize("fixture", ["classifier", "regressor"])
 def test_a_file_answers_frames_as_the_model_did(fixture, request, tmp_path):
     model = request.getfixturevalue(fixture)
-    save(model, tmp_path / "model.skops")
+    save(model, tmp_path / "model.absentia")
     np.testing.assert_array_equal(
-        load(tmp_path / "model.skops").predict(FRAME), model.predict(FRAME)
+        load(tmp_path / "model.absentia").predict(FRAME), model.predict(FRAME)
     )
 
 
@@ -111,8 +111,8 @@ def test_all_default_members_can_be_saved(tmp_path, monkeypatch):
     model = AutoClassifier(n_repeats=1, n_splits=2, random_state=0)
     model.fit(FRAME, CLASSES)
     assert not any(model.members_.remarks)
-    save(model, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(model, tmp_path / "model.absentia")
+    again = load(tmp_path / "model.absentia")
     np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
 
 

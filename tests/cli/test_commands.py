@@ -71,7 +71,7 @@ def test_describe_tests_the_columns_of_numbers(capsys, tmp_path):
 
 
 def test_train_then_predict_raw_rows_with_words_never_seen(file, capsys, tmp_path):
-    model = str(tmp_path / "model.skops")
+    model = str(tmp_path / "model.absentia")
     assert main(["train", file, "--target", "outcome", "-o", model]) == 0
     notes = capsys.readouterr().err
     for phrase in (
@@ -146,7 +146,7 @@ def test_compare_on_a_table_nobody_has_seen(file, capsys, tmp_path):
     assert "Classification of outcome (2 classes)" in out
     assert "119 rows" in out
     assert "\nUse " in out
-    assert f"absentia train {file} -t outcome -o model.skops --method genrbf" in out
+    assert f"absentia train {file} -t outcome -o model.absentia --method genrbf" in out
     assert "failed" not in out
     page = (tmp_path / "report" / "index.html").read_text()
     assert "Methods for hospital" in page
@@ -188,7 +188,7 @@ def test_standard_input(file, capsys, monkeypatch):
         (["predict", "{file}", "{file}"], 1, "is not a model file"),
         (["compare", "{file}", "-t", "outcome", "--methods", "magic"], 1, "no method 'magic'"),
         (["describe", "damaged.csv.gz"], 1, "damaged.csv.gz cannot be unpacked: Error -3"),
-        (["predict", "nowhere.skops", "{file}"], 1, "absentia: There is no file 'nowhere.skops'"),
+        (["predict", "nowhere.model", "{file}"], 1, "absentia: There is no file 'nowhere.model'"),
         (
             ["compare", "{file}", "-t", "outcome", "--seed", "9" * 30],
             2,

@@ -111,15 +111,15 @@ def test_a_file_that_appears_meanwhile_is_kept(table, capsys, tmp_path, monkeypa
 
         return work_and_appear
 
-    monkeypatch.setattr(training, "fit", slow(fit, "m.skops"))
-    train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.skops"]
+    monkeypatch.setattr(training, "fit", slow(fit, "m.absentia"))
+    train = ["train", "--method", "genrbf", "t.csv", "-t", "y", "-o", "m.absentia"]
     assert main([*train, *options]) == 0
-    assert ("m.skops was created in the meantime" in capsys.readouterr().err) is not force
+    assert ("m.absentia was created in the meantime" in capsys.readouterr().err) is not force
     monkeypatch.setattr(model_commands, "predictions", slow(predictions, "p.csv.gz"))
-    model = "m.skops" if force else "m_2.skops"
+    model = "m.absentia" if force else "m_2.absentia"
     assert main(["predict", model, "t.csv", "-o", "p.csv.gz", *options]) == 0
     assert len(pd.read_csv("p.csv.gz" if force else "p_2.csv.gz")) == 30
-    for name in ("m.skops", "p.csv.gz"):
+    for name in ("m.absentia", "p.csv.gz"):
         assert ((tmp_path / name).read_bytes() == b"precious") is not force
 
 

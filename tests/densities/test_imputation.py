@@ -143,8 +143,8 @@ def test_in_a_grid_search_and_in_a_file(tmp_path):
     model = make_pipeline(DensityImputer(), LogisticRegression())
     grid = {"densityimputer__density": ["gaussian", "mixture"]}
     search = GridSearchCV(model, grid, cv=2).fit(X, y)
-    save(search.best_estimator_, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(search.best_estimator_, tmp_path / "model.absentia")
+    again = load(tmp_path / "model.absentia")
     np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
 
 

@@ -148,11 +148,11 @@ class FeatureContract:
         buffer = io.BytesIO()
         joblib.dump(features, buffer)
         buffer.seek(0)
-        save(features, tmp_path / "features.skops")
+        save(features, tmp_path / "features.absentia")
         copies = [
             pickle.loads(pickle.dumps(features)),
             joblib.load(buffer),
-            load(tmp_path / "features.skops"),
+            load(tmp_path / "features.absentia"),
         ]
         for again in copies:
             np.testing.assert_array_equal(again.transform(X), features.transform(X))

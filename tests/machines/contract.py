@@ -302,8 +302,8 @@ class MachineContract:
         buffer = io.BytesIO()
         joblib.dump(model, buffer)
         buffer.seek(0)
-        save(model, tmp_path / "model.skops")
-        for again in (pickled, joblib.load(buffer), load(tmp_path / "model.skops")):
+        save(model, tmp_path / "model.absentia")
+        for again in (pickled, joblib.load(buffer), load(tmp_path / "model.absentia")):
             np.testing.assert_array_equal(self.output(again, new), expected)
             assert repr(again) == repr(model)
 

@@ -70,7 +70,6 @@ def test_a_frame_is_learned_from_as_it_comes(density):
 
 @pytest.mark.parametrize("density", ["gaussian", "mixed"])
 def test_in_a_pipeline_cloned_saved_and_loaded(density, tmp_path):
-    pytest.importorskip("skops")
     frame, y = people()
     machine = SVC(density=density).fit(frame, y)
     expected = machine.decision_function(frame)

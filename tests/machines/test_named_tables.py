@@ -80,7 +80,6 @@ def check_works(frame, y, used, tmp_path):
         assert machine.score(new, y.iloc[test]) >= commonest - 0.05
         pipeline = make_pipeline(clone(machine)).fit(frame.iloc[train], y.iloc[train])
         np.testing.assert_array_equal(pipeline.decision_function(new), expected)
-        pytest.importorskip("skops")
         for k, model in enumerate((machine, pipeline)):
             absentia.save(model, tmp_path / f"{k}.absentia")
             loaded = absentia.load(tmp_path / f"{k}.absentia")

@@ -7,13 +7,13 @@ happens (a crash, another exception from load) ends the program with an error.
 
 from __future__ import annotations
 
-import io
+import gzip
 import json
+import math
 import random
 import sys
 import tempfile
 import warnings
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ from absentia import (
     load,
     save,
 )
+from absentia.persistence.nodes import name_of_type, type_of_name
 
 
 def rows(n: int = 40, d: int = 4) -> np.ndarray:
@@ -65,51 +66,69 @@ def models() -> list:
     ]
 
 
-def nodes(value: object, found: list) -> list:
-    if isinstance(value, dict):
-        if "__loader__" in value:
-            found.append(value)
-        for inner in value.values():
-            nodes(inner, found)
-    elif isinstance(value, list):
-        for inner in value:
-            nodes(inner, found)
-    return found
+def opened(path: Path) -> tuple[dict, list[bytes]]:
+    """Return the first line of a model file, and the bytes of its arrays."""
+    line, _, content = gzip.decompress(path.read_bytes()).partition(b"\n")
+    header, parts = json.loads(line), []
+    for name, shape, _ in header["arrays"]:
+        size = math.prod(shape) * type_of_name(name).itemsize
+        parts.append(content[:size])
+        content = content[size:]
+    return header, parts
 
 
-def change_description(rng: random.Random, schema: dict, files: list[str]) -> None:
-    """Change one node: its class, its content, its number or its array."""
-    every = nodes(schema, [])
+def write(path: Path, header: object, parts: list[bytes]) -> None:
+    """Write a model file by hand."""
+    with open(path, "wb") as stream, gzip.GzipFile("", "wb", 1, stream, mtime=0) as packed:
+        packed.write(b"\n".join([json.dumps(header).encode(), b"".join(parts)]))
+
+
+def rewrite(path: Path, change) -> None:
+    """Write a model file anew; ``change`` alters its first line and its arrays in place."""
+    header, parts = opened(path)
+    change(header, parts)
+    write(path, header, parts)
+
+
+def nodes(value: object, kind: str = "") -> list[dict]:
+    """Return the nodes of a description, or those whose kind ends in a word."""
+    if isinstance(value, list):
+        return [node for entry in value for node in nodes(entry, kind)]
+    if not isinstance(value, dict):
+        return []
+    inside = nodes(list(value.values()), kind)
+    is_node = len(value) == 1 and next(iter(value)).endswith(kind)
+    return [value, *inside] if is_node else inside
+
+
+def change_description(rng: random.Random, model: object) -> None:
+    """Change one node: its kind, its content, its number or its array."""
+    every = nodes(model)
     node, other = rng.choice(every), rng.choice(every)
-    arrays = [n for n in every if "file" in n]
-    values = [n for n in every if n["__loader__"] == "JsonNode"]
-    what = rng.randrange(7)
+    (kind, content), (other_kind, other_content) = *node.items(), *other.items()
+    odd = [-1, 1e308, None, "x", [], [[]], {}, float("nan"), 10**40, True, {"array": 0}]
+    odd += [{"same": k} for k in range(3)] + [json.loads(json.dumps(other))]
+    what = rng.randrange(4)
     if what == 0:
-        node["__loader__"] = other["__loader__"]
-    elif what == 1:
-        node["__class__"], node["__module__"] = other["__class__"], other["__module__"]
-    elif what == 2:
-        copy = json.loads(json.dumps(other))
         node.clear()
-        node.update(copy)
-    elif what == 3:
-        node.pop(rng.choice(list(node)))
-    elif what == 4:
-        node["__id__"] = other.get("__id__")
-    elif what == 5:
-        rng.choice(arrays)["file"] = rng.choice(files)
+        node[other_kind] = content
+    elif what == 1:
+        node[kind] = json.loads(json.dumps(other_content))
+    elif what == 2 or not isinstance(content, dict | list) or not content:
+        node[kind] = rng.choice(odd)
     else:
-        odd = ["-1", "1e308", "null", '"x"', "[]", "[[]]", "NaN", "9" * 40, "{}", "true"]
-        rng.choice(values)["content"] = rng.choice(odd)
+        place = rng.choice([*content] if isinstance(content, dict) else range(len(content)))
+        content[place] = rng.choice(odd)
+        if rng.random() < 0.2:
+            del content[place]
 
 
-def change_array(rng: random.Random, content: bytes) -> bytes:
-    """Return an array with another type, shape or other values, as a file of NumPy."""
-    array = np.load(io.BytesIO(content))
-    what = rng.randrange(8)
+def change_array(rng: random.Random, layout: list, part: bytes) -> bytes:
+    """Return an array with another type, shape or other values; the layout is changed in place."""
+    array = np.frombuffer(part, type_of_name(layout[0])).reshape(layout[1], order=layout[2]).copy()
+    what = rng.randrange(9)
     if array.dtype.names and what < 5:
         # A node of a tree, with another child, feature or flag.
-        array = array.copy()
         field = rng.choice(array.dtype.names)
         array[field][rng.randrange(array.size)] = rng.choice([0, 1, 3, 100])
     elif what == 0:
@@ -124,49 +143,32 @@ def change_array(rng: random.Random, content: bytes) -> bytes:
         array = array[: len(array) // 2]
     elif what == 5 and array.ndim:
         array = array.T if array.ndim > 1 else array[:0]
+    elif what == 6 and array.dtype.kind == "f" and array.size:
+        array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -1e300])
     elif array.dtype.kind in "if" and array.size and array.itemsize == 8:
-        array = array.copy()
         array.flat[rng.randrange(array.size)] = rng.choice([-1, 10**6, 2**31, -(2**40)])
     elif array.dtype.kind == "b":
         array = ~array
-    stream = io.BytesIO()
-    np.save(stream, array, allow_pickle=False)
-    return stream.getvalue()
+    layout[:] = name_of_type(array.dtype), list(array.shape), "C"
+    return array.tobytes()
 
 
-def without_unread(parts: dict[str, bytes]) -> dict[str, bytes]:
-    """Leave out the arrays that a changed description no longer names."""
-    schema = parts.get("schema.json", b"")
-    return {
-        name: part
-        for name, part in parts.items()
-        if not name.endswith(".npy") or f'"file": "{name}"'.encode() in schema
-    }
-
-
-def changed(rng: random.Random, content: bytes) -> bytes:
-    """Return a model file with something changed."""
+def changed(rng: random.Random, path: Path) -> None:
+    """Change something in a model file."""
     if rng.random() < 0.15:
-        damaged = bytearray(content)
+        damaged = bytearray(path.read_bytes())
         for _ in range(rng.randrange(1, 5)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        return bytes(damaged)
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    files = [name for name in parts if name.endswith(".npy")]
+        path.write_bytes(bytes(damaged))
+        return
+    header, parts = opened(path)
     for _ in range(rng.randrange(1, 3)):
         if rng.random() < 0.5:
-            schema = json.loads(parts["schema.json"])
-            change_description(rng, schema, files)
-            parts["schema.json"] = json.dumps(schema).encode()
+            change_description(rng, header["model"])
         else:
-            name = rng.choice(files)
-            parts[name] = change_array(rng, parts[name])
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, part in without_unread(parts).items():
-            archive.writestr(name, part)
-    return stream.getvalue()
+            k = rng.randrange(len(parts))
+            parts[k] = change_array(rng, header["arrays"][k], parts[k])
+    write(path, header, parts)
 
 
 def main(seed: int, count: int) -> None:
@@ -180,7 +182,8 @@ def main(seed: int, count: int) -> None:
         for k in range(count):
             rng = random.Random(f"{seed}-{k}")
             content, X = rng.choice(originals)
-            place.write_bytes(changed(rng, content))
+            place.write_bytes(content)
+            changed(rng, place)
             print(k, end=" ", flush=True)
             try:
                 model = load(place)

@@ -48,6 +48,7 @@ def seen(models):
                 pending += value
             elif hasattr(value, "__dict__") and type(value) in trusted_types():
                 state = value.__getstate__() or {}
+                state.pop("_sklearn_version", None)
                 parameters = parameter_names(type(value))
                 found[type(value)]  # met, whatever it has
                 for name, held in state.items():

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn import ensemble, tree
@@ -16,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from absentia import MarginalClassifier, MarginalRegressor, load, save
 from absentia.persistence.contents import check_contents
 from machines.contract import table, targets_of
-from persistence.hostile_files import without_unread
+from persistence.hostile_files import nodes, rewrite
 
 BOOSTED = ensemble.HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2)
 
@@ -203,63 +199,33 @@ def test_categorical_boosting_is_not_saved(tmp_path):
         save(model.fit(X, targets_of("classes")), tmp_path / "model")
 
 
-def rewritten(path: Path, change) -> None:
-    """Write a model file anew; ``change`` alters the description in place."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    schema = json.loads(parts["schema.json"])
-    change(schema)
-    parts["schema.json"] = json.dumps(schema).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, part in without_unread(parts).items():
-            archive.writestr(name, part)
-
-
-def of_kind(value, kind):
-    """Return the first node of a kind in a description."""
-    pending = [value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict) and value.get("__loader__") == kind:
-            return value
-        if isinstance(value, dict | list):
-            pending += value.values() if isinstance(value, dict) else value
-    raise AssertionError(f"no {kind}")
-
-
 def test_descriptions_that_would_reach_compiled_code_are_refused(tmp_path):
-    place = tmp_path / "model"
+    def change(kind, *where, value):
+        def changed(header, parts):
+            *path, last = where
+            found = nodes(header["model"], kind)[0][kind]
+            for step in path:
+                found = found[step]
+            found[last] = value
 
-    def not_an_array(schema):
+        return changed
+
+    tree_of = changed_tree()
+    for model, edit, message in (
         # An estimator whose attributes look like those of an array.
-        found = of_kind(schema, "TreeNode")["content"]["content"]
-        found["nodes"] = {**found["max_depth"]}
-
-    def other_fields(schema):
-        of_kind(schema, "TreeNode")["content"]["content"].pop("max_depth")
-
-    def loss_with_state(schema):
-        of_kind(schema, "LossNode")["content"] = {**of_kind(schema, "ListNode")}
-
-    def other_generator(schema):
-        node = of_kind(schema, "RandomGeneratorNode")["content"]["bit_generator"]
-        node["content"]["bit_generator"]["content"] = '"MT19937"'
-
-    def large_pool(schema):
-        node = of_kind(schema, "RandomGeneratorNode")["content"]["seed_seq"]
-        node["content"]["pool_size"]["content"] = str(2**40)
-
-    for change, model, message in (
-        (not_an_array, changed_tree(), "JsonNode in place of NdArrayNode"),
-        (other_fields, changed_tree(), "the fields node_count, nodes, values, expected"),
-        (loss_with_state, boosted(), "loss with a state"),
-        (other_generator, boosted(), "MT19937"),
-        (large_pool, boosted(), "pool"),
+        (tree_of, change("Tree", 4, value=[0.0]), "nodes must be a .* array"),
+        (tree_of, change("Tree", 5, value={"array": 0}), "values must be a float64 array"),
+        (tree_of, change("Tree", 0, value="3"), "a str in place of a int"),
+        (tree_of, change("Tree", 1, value=2), r"n_classes must be a int64 array of shape \(2,\)"),
+        (boosted(), change("loss", 0, value="CyHuberLoss"), "not trusted: loss CyHuberLoss"),
+        (boosted(), change("loss", slice(1, 1), value=[[1.0]]), "a loss of other kinds"),
+        (boosted(), change("Generator", 0, value=-1), "damaged"),
+        (boosted(), change("Generator", 4, value=1.0), "a float in place of a int"),
     ):
-        save(model, place)
-        rewritten(place, change)
+        save(model, tmp_path / "model")
+        rewrite(tmp_path / "model", edit)
         with pytest.raises(ValueError, match=message):
-            load(place)
+            load(tmp_path / "model")
 
 
 def test_thresholds_of_boosted_trees_are_no_model_of_their_own(tmp_path):

@@ -228,11 +228,11 @@ def test_frames_with_words_and_limits(table, kind, tmp_path):
     model = LogisticRegression(
         kernel=ExpectedRBF(), density=MixedDensity(2, n_init=1, random_state=0)
     ).fit(frame, label)
-    save(model, tmp_path / "model.skops")
+    save(model, tmp_path / "model.absentia")
     rows = frame[:3]
     if kind == "polars":
         rows = pytest.importorskip("polars").from_pandas(rows)
-    for each in (model, load(tmp_path / "model.skops")):
+    for each in (model, load(tmp_path / "model.absentia")):
         found = explain(each, rows, output="decision")
         assert found.columns == tuple(frame.columns)
         assert_efficient(found)

@@ -143,13 +143,12 @@ def test_limits_are_kept_by_draws():
 
 
 def test_a_wrapper_of_frames_can_be_saved(tmp_path):
-    pytest.importorskip("skops")
     frame, y = patients(100)
     holes = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.2)
     holes["ship"] = "Titanic"
     wrapper = MarginalClassifier(pipeline(OneHotEncoder()), random_state=0).fit(holes, y)
-    save(wrapper, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(wrapper, tmp_path / "model.absentia")
+    again = load(tmp_path / "model.absentia")
     np.testing.assert_array_equal(again.predict_proba(holes), wrapper.predict_proba(holes))
 
 

@@ -72,10 +72,10 @@ NOISE = 0.01 * np.array([-1, 1, 0, 1, -1])
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        ({"genrbf": 0.9, "knn": 0.8}, "Train genrbf: absentia train f.csv -t y -o model.skops "),
+        ({"genrbf": 0.9, "knn": 0.8}, "Train genrbf: absentia train f.csv -t y -o model.absentia "),
         (
             {"knn": 0.9, "mean": 0.85, "genrbf-mixture": 0.7, "genrbf": 0.6},
-            "Train genrbf-mixture: absentia train f.csv -t y -o model.skops "
+            "Train genrbf-mixture: absentia train f.csv -t y -o model.absentia "
             "--method genrbf-mixture",
         ),
         (
@@ -85,7 +85,7 @@ NOISE = 0.01 * np.array([-1, 1, 0, 1, -1])
         (
             {"knn": 0.9, "mean": 0.85},
             "knn cannot be trained from the command line. Train automatic: absentia train f.csv "
-            "-t y -o model.skops",
+            "-t y -o model.absentia",
         ),
     ],
 )

@@ -184,7 +184,7 @@ def train_command(found: Comparison, file: str, target: str) -> str:
     name = found.trainable or "automatic"
     method = "" if name == "automatic" else f" --method {name}"
     without = "" if found.trainable else f"{found.best} cannot be trained from the command line. "
-    train = f"absentia train {quote(file)} -t {quote(target)} -o model.skops{method}"
+    train = f"absentia train {quote(file)} -t {quote(target)} -o model.absentia{method}"
     return f"{without}Train {name}: {train}"
 
 

@@ -37,7 +37,6 @@ from absentia.persistence.known_classes import (
     EVERY_ESTIMATOR,
     FUNCTIONS,
     NUMBER_TYPES,
-    NUMPY_TYPES,
     PARTS,
 )
 from absentia.tables.stored import Stored
@@ -416,34 +415,3 @@ def _classes(table: dict[str, dict[str, str]]) -> dict[type, dict[str, str]]:
         if kind is not None:  # parts are private to a version
             found[kind] = attributes
     return found
-
-
-@cache
-def allowed_classes() -> dict[str, frozenset[str]]:
-    """Return the names of the classes that each kind of node of skops may have.
-
-    Other kinds are refused: some call what they name (methods, operators, partial functions,
-    constructors), others hold what compiled code follows without looking (sparse matrices).
-    """
-    losses = {attributes["closs"] for attributes in PARTS.values() if "closs" in attributes}
-    masked = ("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray")
-    twister = ("numpy.random.mtrand.RandomState", "numpy.random.RandomState")
-    allowed = {
-        "DictNode": ("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
-        "ListNode": ("builtins.list",),
-        "TupleNode": ("builtins.tuple",),
-        "SetNode": ("builtins.set",),
-        "SliceNode": ("builtins.slice",),
-        "JsonNode": ("builtins.str",),
-        "TypeNode": [f"{kind.__module__}.{kind.__name__}" for kind in NUMBER_TYPES],
-        "FunctionNode": [f"{kind.__module__}.{kind.__name__}" for kind in FUNCTIONS],
-        "ObjectNode": trusted_names(),
-        "NdArrayNode": ["numpy.ndarray", *(f"numpy.{kind.__name__}" for kind in NUMPY_TYPES)],
-        "MaskedArrayNode": masked,
-        "DTypeNode": ("numpy.dtype",),
-        "RandomStateNode": twister,
-        "RandomGeneratorNode": ("numpy.random._generator.Generator",),
-        "TreeNode": ("sklearn.tree._tree.Tree",),
-        "LossNode": [f"sklearn._loss._loss.{name}" for name in losses],
-    }
-    return {kind: frozenset(names) for kind, names in allowed.items()}

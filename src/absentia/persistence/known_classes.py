@@ -33,7 +33,6 @@ FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
 EVERY_ESTIMATOR = {
     "n_features_in_": "int",
     "feature_names_in_": "names",
-    "_sklearn_version": "str",
     "_sklearn_output_config": "dict of str",
 }
 

@@ -213,11 +213,11 @@ class LargeScaleContract:
         buffer = io.BytesIO()
         joblib.dump(model, buffer)
         buffer.seek(0)
-        save(model, tmp_path / "model.skops")
+        save(model, tmp_path / "model.absentia")
         copies = [
             pickle.loads(pickle.dumps(model)),
             joblib.load(buffer),
-            load(tmp_path / "model.skops"),
+            load(tmp_path / "model.absentia"),
         ]
         expected = self.output(model, X)
         after = self.output(model.partial_fit(X[150:], y[150:]), X)

@@ -112,11 +112,10 @@ def test_the_support_can_be_given_and_overruled():
 
 
 def test_supports_are_stored_with_the_model(tmp_path):
-    pytest.importorskip("skops")
     frame, bilirubin = censored()
     machine = SVC().fit(frame, bilirubin > 1)
-    save(machine, tmp_path / "m.skops")
-    again = load(tmp_path / "m.skops")
+    save(machine, tmp_path / "m.absentia")
+    again = load(tmp_path / "m.absentia")
     assert str(again.columns_.by_name["bilirubin"].support) == "positive"
     np.testing.assert_array_equal(again.predict(frame), machine.predict(frame))
 

@@ -1,0 +1,382 @@
+"""The description of a model: a tree of nodes in JSON, beside a list of arrays.
+
+Numbers, text, None and lists are written as such. Any other node is a JSON object with one entry,
+whose name is the kind of the node:
+
+- ``{"array": 3}``: the array of that number in the list. Arrays of objects, which are no bytes, are
+  ``{"objects": [shape, entries]}``;
+- ``{"tuple": ...}``, ``{"dict": ...}``, ``{"slice": ...}``, ``{"float64": ...}``: containers of
+  Python and numbers of NumPy;
+- ``{"function": ...}``, ``{"type": ...}``, ``{"dtype": ...}``: names out of fixed lists;
+- ``{"Generator": ...}``, ``{"RandomState": ...}``, ``{"Tree": ...}``, ``{"loss": ...}``: compiled
+  objects, of numbers and arrays;
+- ``{"absentia.machines.svm.SVC": {"C": 1.0, ...}}``: an object of a trusted class, with attributes;
+- ``{"same": 5}``: an object that is there already. They are numbered in the order in which they
+  are complete, so that no object is inside itself.
+
+A reader makes objects without calling their constructors, and calls nothing that a file names. It
+refuses classes, attributes and kinds of nodes that are not known, and a tree that is deeper or,
+with what is repeated written out, larger than any model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.random import PCG64, Generator, RandomState, SeedSequence
+from sklearn.base import BaseEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import Bunch
+
+from absentia.persistence.compiled_parts import tree_records
+from absentia.persistence.kinds import ANY_SCALAR, known_kinds, trusted_names
+from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES, PARTS
+from absentia.tables.stored import Stored, require_array
+
+#: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
+_DEEPEST = 100
+#: Estimators inside each other, each of which scikit-learn's methods visit several times.
+_MOST_NESTED = 10
+#: Types of arrays that are stored as bytes: numbers, text, and dates.
+_TYPES = re.compile(
+    r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)|\|S\d{1,9}|<U\d{1,9}|<[Mm]8(\[(Y|M|W|D|h|m|s|ms|us|ns)\])?"
+)
+_PLAIN = (type(None), bool, int, float, str)
+_DICTS = {"dict": dict, "OrderedDict": OrderedDict, "Bunch": Bunch}
+_NUMPY_SCALARS = {kind.__name__: kind for kind in NUMPY_TYPES}
+_NUMBER_TYPES = {f"{kind.__module__}.{kind.__name__}": kind for kind in NUMBER_TYPES}
+_FUNCTIONS = {f"{function.__module__}.{function.__name__}": function for function in FUNCTIONS}
+_LOSSES = frozenset(kinds["closs"] for kinds in PARTS.values() if "closs" in kinds)
+#: Numbers that a Mersenne twister holds.
+_TWISTER_NUMBERS = 624
+
+
+class NotTrustedError(ValueError):
+    """Name of something that is not made from files."""
+
+
+@cache
+def _records() -> dict[str, np.dtype[Any]]:
+    return dict(zip(("tree", "boosted tree"), tree_records(), strict=True))
+
+
+def type_of_name(name: Any) -> np.dtype[Any]:
+    """Return the type of an array that is stored as bytes; raise ValueError for other types."""
+    if type(name) is not str or not (name in _records() or _TYPES.fullmatch(name)):
+        raise ValueError(f"an array of {name!r}")
+    return _records().get(name) or np.dtype(name)
+
+
+def name_of_type(dtype: np.dtype[Any]) -> str:
+    """Return the name by which :func:`type_of_name` finds a type."""
+    return next((name for name, known in _records().items() if known == dtype), dtype.str)
+
+
+class Writer:
+    """The nodes of a model, and the list of its arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._array_numbers: dict[int, int] = {}
+        self._object_numbers: dict[int, int] = {}
+        #: Objects with a number: while they are held, no other gets their place in memory.
+        self._numbered: list[Any] = []
+
+    def node(self, value: Any) -> Any:
+        """Return the node of a value; raise NotTrustedError for what a reader would not make."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is list:
+            return [*map(self.node, value)]
+        if id(value) in self._object_numbers:
+            return {"same": self._object_numbers[id(value)]}
+        name = f"{kind.__module__}.{kind.__name__}"
+        if trusted_names().get(name) is kind or kind in (RandomState, Generator):
+            node = self._object(name, value)
+            self._object_numbers[id(value)] = len(self._numbered)
+            self._numbered.append(value)
+            return node
+        found, content = self._content(kind, value)
+        return {found: content}
+
+    def _object(self, name: str, value: Any) -> dict[str, Any]:
+        if isinstance(value, RandomState):
+            state: Any = value.get_state(legacy=False)
+            inner = state["state"]
+            fields = (inner["key"], inner["pos"], state["has_gauss"], state["gauss"])
+            return {"RandomState": [*map(self.node, fields)]}
+        if isinstance(value, Generator):
+            bits: Any = value.bit_generator
+            if type(bits) is not PCG64 or type(bits.seed_seq) is not SeedSequence:
+                raise NotTrustedError(f"numpy.random.{type(bits).__name__}")
+            seed, state = bits.seed_seq, bits.state
+            numbers = (*state["state"].values(), state["has_uint32"], state["uinteger"])
+            seeds = (int(seed.entropy), seed.n_children_spawned, *seed.spawn_key)
+            return {"Generator": [*numbers, *seeds]}
+        state = value.__getstate__() if isinstance(value, Stored) else vars(value)
+        # A curve is made again from its thresholds.
+        left_out = "f_" if isinstance(value, IsotonicRegression) else None
+        return {name: {key: self.node(held) for key, held in state.items() if key != left_out}}
+
+    def _content(self, kind: type, value: Any) -> tuple[str, Any]:
+        if kind in (np.ndarray, np.memmap):
+            if value.dtype == object:
+                return "objects", [list(value.shape), [*map(self.node, value.flat)]]
+            if id(value) not in self._array_numbers:
+                self._array_numbers[id(value)] = len(self.arrays)
+                self.arrays.append(value)
+            return "array", self._array_numbers[id(value)]
+        if kind in (tuple, set):
+            return kind.__name__, [*map(self.node, value)]
+        if kind in _DICTS.values():
+            return kind.__name__, [[self.node(key), self.node(held)] for key, held in value.items()]
+        if kind in NUMPY_TYPES:
+            return kind.__name__, value.item()
+        if kind is slice:
+            return "slice", [*map(self.node, (value.start, value.stop, value.step))]
+        if kind is np.ma.MaskedArray:
+            data, mask = np.ma.getdata(value), np.ma.getmaskarray(value)
+            return "masked", [self.node(data), self.node(mask)]
+        if isinstance(value, np.dtype):
+            return "dtype", value.str
+        if kind.__module__ == "sklearn.tree._tree" and kind.__name__ == "Tree":
+            (n_features, n_classes, n_outputs), state = value.__reduce__()[1:]
+            fields = (n_classes, state["nodes"], state["values"])
+            return "Tree", [n_features, n_outputs, state["max_depth"], *map(self.node, fields)]
+        if kind.__module__ == "sklearn._loss._loss" and kind.__name__ in _LOSSES:
+            make, arguments = value.__reduce__()[:2]
+            return "loss", [kind.__name__, *(arguments if make is kind else ())]
+        own = value if hasattr(value, "__name__") else kind
+        name = f"{getattr(own, '__module__', '')}.{own.__name__}"
+        for table, names in (("type", _NUMBER_TYPES), ("function", _FUNCTIONS)):
+            if names.get(name) is value:
+                return table, name
+        raise NotTrustedError(name)
+
+
+class Reader:
+    """The model that nodes and arrays describe.
+
+    ``most_nodes`` limits the nodes, each counted as often as it would be written if nothing were
+    written once for several places.
+    """
+
+    def __init__(self, arrays: list[np.ndarray], most_nodes: int):
+        self._arrays, self._read = arrays, set[int]()
+        self._most, self._n_nodes = most_nodes, 0
+        #: Depth, and number of estimators inside each other, that the current object reaches.
+        self._reach = (0, 0)
+        #: Complete objects, with their number of nodes and the depths inside of them.
+        self._objects: list[tuple[Any, int, int, int]] = []
+
+    def model(self, node: Any) -> Any:
+        """Return what a node describes, having read every array."""
+        model = self._value(node, 1, 0)
+        if len(self._read) != len(self._arrays):
+            raise ValueError("arrays that nothing reads")
+        return model
+
+    def _count(self, n_nodes: int, depth: int, nested: int) -> None:
+        """Count nodes that reach a depth, with so many estimators inside each other."""
+        self._n_nodes += n_nodes
+        self._reach = max(self._reach[0], depth), max(self._reach[1], nested)
+        if depth > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} objects inside each other")
+        if nested > _MOST_NESTED:
+            raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
+        if self._n_nodes > self._most:
+            raise ValueError(f"more than {self._most:,} objects")
+
+    def _value(self, node: Any, depth: int, nested: int) -> Any:
+        self._count(1, depth, nested)
+        if type(node) is list:
+            return [self._value(entry, depth + 1, nested) for entry in node]
+        if type(node) is not dict:
+            return node
+        if len(node) != 1:
+            raise ValueError(f"a node of {len(node)} kinds")
+        ((name, content),) = node.items()
+        if name == "same":
+            value, n_nodes, deep, estimators = self._objects[_index(content, self._objects)]
+            self._count(n_nodes, depth + deep, nested + estimators)
+            return value
+        if name == "array":
+            self._read.add(_index(content, self._arrays))
+            return self._arrays[content]
+        kind = trusted_names().get(name)
+        if kind is None and name not in ("RandomState", "Generator"):
+            return self._part(name, content, depth, nested)
+        outer, before, self._reach = self._reach, self._n_nodes, (depth, nested)
+        if kind is not None:
+            value = self._object(name, kind, content, depth, nested)
+        else:
+            make = _random_state if name == "RandomState" else _generator
+            value = make(*self._value(content, depth, nested))
+        size = self._n_nodes - before + 1
+        reach = self._reach
+        self._objects.append((value, size, reach[0] - depth, reach[1] - nested))
+        self._reach = max(outer[0], reach[0]), max(outer[1], reach[1])
+        return value
+
+    def _object(self, name: str, kind: type, content: Any, depth: int, nested: int) -> Any:
+        if type(content) is not dict:
+            raise ValueError(f"{name} without attributes")
+        unknown = sorted(content.keys() - known_kinds(kind).keys())
+        if unknown:
+            raise NotTrustedError(", ".join(f"{name}.{attribute}" for attribute in unknown))
+        nested += issubclass(kind, BaseEstimator)
+        attributes = {
+            attribute: self._value(held, depth + 1, nested) for attribute, held in content.items()
+        }
+        value = object.__new__(kind)
+        if isinstance(value, Stored):
+            value.__setstate__(attributes)
+        else:
+            vars(value).update(attributes)
+        return value
+
+    def _part(self, name: str, content: Any, depth: int, nested: int) -> Any:
+        """Return a value that is no object of Python with attributes."""
+        if name in _NUMPY_SCALARS:
+            number = _NUMPY_SCALARS[name](content) if type(content) in _PLAIN else None
+            if number is None or type(number.item()) is not type(content):
+                raise ValueError(f"{content!r} in place of a {name}")
+            return number
+        if name in ("type", "function", "dtype"):
+            return _named(name, content)
+        if name not in (*_LISTS, *_DICTS, *_CALLS):
+            raise NotTrustedError(name)
+        if type(content) is not list:
+            raise ValueError(f"a {name} of no entries")
+        entries = self._value(content, depth, nested)
+        if name in _DICTS:
+            return _dict(name, entries)
+        return _LISTS[name](entries) if name in _LISTS else _CALLS[name](*entries)
+
+
+def _index(number: Any, known: list[Any]) -> int:
+    if type(number) is not int or not 0 <= number < len(known):
+        raise ValueError(f"number {number!r} of {len(known)}")
+    return number
+
+
+def _named(kind: str, name: Any) -> Any:
+    """Return a type of numbers, a function or a type of arrays out of the fixed lists."""
+    if kind == "dtype":
+        return np.dtype(object) if name == "|O" else type_of_name(name)
+    known: dict[str, Any] = _NUMBER_TYPES if kind == "type" else _FUNCTIONS
+    if type(name) is not str or name not in known:
+        raise NotTrustedError(str(name))
+    return known[name]
+
+
+def _dict(name: str, pairs: list[Any]) -> dict[Any, Any]:
+    made = _DICTS[name]()
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in ANY_SCALAR:
+            raise ValueError("a dictionary with keys of other kinds than numbers and text")
+        # The entries of a Bunch are its attributes, too.
+        if name == "Bunch" and (type(pair[0]) is not str or pair[0].startswith("__")):
+            raise ValueError("a Bunch with special attributes")
+        made[pair[0]] = pair[1]
+    return made
+
+
+def _set(entries: list[Any]) -> set[Any]:
+    if not {*map(type, entries)} <= ANY_SCALAR:
+        raise ValueError("a set of other kinds than numbers and text")
+    return set(entries)
+
+
+def _slice(start: Any, stop: Any, step: Any) -> slice:
+    if not {type(start), type(stop), type(step)} <= {type(None), int, str}:
+        raise ValueError("a slice without ends")
+    return slice(start, stop, step)
+
+
+def _objects(shape: Any, entries: Any) -> np.ndarray:
+    _require(list, shape, entries)
+    _require(int, *shape)
+    array = np.empty(len(entries), dtype=object)
+    for at, entry in enumerate(entries):
+        array[at] = entry
+    if min(shape, default=0) < 0:
+        raise ValueError(f"an array of shape {shape}")
+    return array.reshape(shape)
+
+
+def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
+    _require(np.ndarray, data, mask)
+    require_array("mask", mask, bool, data.shape)
+    return np.ma.MaskedArray(data, mask)
+
+
+def _tree(n_features: Any, n_outputs: Any, depth: Any, *arrays: Any) -> Any:
+    """Return a tree of arrays; whether they are one is checked with the estimator that has it."""
+    from sklearn.tree._tree import Tree
+
+    _require(int, n_features, n_outputs, depth)
+    n_classes, nodes, values = arrays
+    require_array("n_classes", n_classes, np.intp, (n_outputs,))
+    require_array("nodes", nodes, tree_records()[0], (None,))
+    if n_outputs < 1 or n_classes.min() < 1:
+        raise ValueError("a tree without outputs or classes")
+    require_array("values", values, np.float64, (len(nodes), n_outputs, int(n_classes.max())))
+    tree = Tree(n_features, n_classes, n_outputs)
+    state = {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+    tree.__setstate__(state)
+    return tree
+
+
+def _loss(name: Any, *numbers: Any) -> Any:
+    if type(name) is not str or name not in _LOSSES:
+        raise NotTrustedError(f"loss {name}")
+    if not {*map(type, numbers)} <= ANY_SCALAR:
+        raise ValueError("a loss of other kinds than numbers")
+    return getattr(import_module("sklearn._loss._loss"), name)(*numbers)
+
+
+def _random_state(key: Any, position: Any, has_gauss: Any, gauss: Any) -> RandomState:
+    require_array("key", key, np.uint32, (_TWISTER_NUMBERS,))
+    _require(int, position, has_gauss)
+    _require(float, gauss)
+    made = RandomState(0)
+    made.set_state(("MT19937", key, position, has_gauss, gauss))
+    return made
+
+
+def _generator(*numbers: Any) -> Generator:
+    _require(int, *numbers)
+    state, inc, has_uint32, uinteger, entropy, n_children, *spawn_key = numbers
+    bits = PCG64(SeedSequence(entropy, spawn_key=spawn_key, n_children_spawned=n_children))
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": state, "inc": inc},
+        "has_uint32": has_uint32,
+        "uinteger": uinteger,
+    }
+    return Generator(bits)
+
+
+def _require(kind: type, *values: Any) -> None:
+    """Raise ValueError unless all values are exactly of a type."""
+    for value in values:
+        if type(value) is not kind:
+            raise ValueError(f"a {type(value).__name__} in place of a {kind.__name__}")
+
+
+#: Kinds of nodes whose content is one list, and those of several arguments.
+_LISTS: dict[str, Any] = {"tuple": tuple, "set": _set}
+_CALLS: dict[str, Any] = {
+    "slice": _slice,
+    "objects": _objects,
+    "masked": _masked,
+    "Tree": _tree,
+    "loss": _loss,
+}
