@@ -229,61 +229,29 @@ def gather8(
 
 
 @intrinsic
-def gather_sum8(
-    typingctx: TypingContext,
-    array: types.Array,
-    rows: types.Array,
-    row: types.Type,
-    places: types.Array,
-    place: types.Type,
-) -> Typed:
-    """Return ``array[rows[row + lane] + places[place + lane]]`` for each lane."""
-
-    def gather(
-        builder: Builder, data: Value, rows: Value, row: Value, places: Value, place: Value
-    ) -> Value:
-        rows, places = builder.gep(rows, [row]), builder.gep(places, [place])
-
-        def entry(lane: Value) -> Value:
-            start = _entry(builder, rows, lane)
-            return _entry(builder, data, builder.add(start, _entry(builder, places, lane)))
-
-        return _gathered(builder, entry)
-
-    return _on_arrays(vec8, [array, rows, types.intp, places, types.intp], gather)
-
-
-@intrinsic
 def gather_rows8(
     typingctx: TypingContext,
     array: types.Array,
-    start0: types.Type,
-    start1: types.Type,
-    start2: types.Type,
-    start3: types.Type,
-    start4: types.Type,
-    start5: types.Type,
-    start6: types.Type,
-    start7: types.Type,
+    starts: types.Type,
     places: types.Array,
     first: types.Type,
 ) -> Typed:
-    """Return ``array[start + places[first + lane]]``, with a start to each lane.
+    """Return ``array[starts[lane] + places[first + lane]]``, with a start to each lane.
 
-    The starts are values, so that a loop over places keeps them in registers.
+    The starts are those of :func:`eight_integers`, which a loop over places keeps in registers.
     """
 
-    def gather(builder: Builder, data: Value, *args: Value) -> Value:
-        *starts, places, first = args
+    def gather(builder: Builder, data: Value, starts: Value, places: Value, first: Value) -> Value:
         places = builder.gep(places, [first])
 
         def entry(lane: Value) -> Value:
-            row = builder.gep(data, [starts[lane.constant]])
+            row = builder.gep(data, [builder.extract_value(starts, lane.constant)])
             return _entry(builder, row, _entry(builder, places, lane))
 
         return _gathered(builder, entry)
 
-    return _on_arrays(vec8, [array, *[types.intp] * LANES, places, types.intp], gather)
+    eight = types.UniTuple(types.intp, LANES)
+    return _on_arrays(vec8, [array, eight, places, types.intp], gather)
 
 
 @intrinsic
@@ -318,6 +286,21 @@ def integer_at(typingctx: TypingContext, array: types.Array, place: types.Type) 
         return value if value.type.width == 64 else builder.sext(value, ir.IntType(64))
 
     return _on_arrays(types.intp, [array, types.intp], read)
+
+
+@compiled(inline="always")
+def eight_integers(array, place):
+    """Return ``array[place]`` to ``array[place + 7]`` of signed integers, as values."""
+    return (
+        integer_at(array, place),
+        integer_at(array, place + 1),
+        integer_at(array, place + 2),
+        integer_at(array, place + 3),
+        integer_at(array, place + 4),
+        integer_at(array, place + 5),
+        integer_at(array, place + 6),
+        integer_at(array, place + 7),
+    )
 
 
 @intrinsic

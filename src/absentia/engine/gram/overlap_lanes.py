@@ -25,6 +25,7 @@ from absentia.engine.lanes import (
     add_outer,
     count_ones,
     divide8,
+    eight_integers,
     gather_behind8,
     gather_rows8,
     integer_at,
@@ -123,23 +124,15 @@ def load_overlaps(F, products, starts, lists, first, size, counts, diagonal, mat
     for r in range(0, section, LANES):
         need = splat8(needed)
         # Held in registers: behind a store the compiler would read them from the list again.
-        row = first + r
-        p0 = integer_at(lists, row)
-        p1 = integer_at(lists, row + 1)
-        p2 = integer_at(lists, row + 2)
-        p3 = integer_at(lists, row + 3)
-        p4 = integer_at(lists, row + 4)
-        p5 = integer_at(lists, row + 5)
-        p6 = integer_at(lists, row + 6)
-        p7 = integer_at(lists, row + 7)
+        starts_of_rows = eight_integers(lists, first + r)
         places = first + section
         for c in range(0, r, LANES):
-            entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + c)
+            entry = gather_rows8(F, starts_of_rows, lists, places + c)
             entry = where_at_least8(have, need, entry, zero)
             store8(matrix, r * size + c, entry)
             if both:
                 store8(matrix, c * size + r, entry)
-        entry = gather_rows8(F, p0, p1, p2, p3, p4, p5, p6, p7, lists, places + r)
+        entry = gather_rows8(F, starts_of_rows, lists, places + r)
         store8(matrix, r * size + r, where_at_least8(have, need, entry, behind))
         entry = gather_behind8(products, starts, lists, places + r)
         store8(vector, r, where_at_least8(have, need, entry, zero))

@@ -32,9 +32,10 @@ from absentia.engine.lanes import (
     LANES,
     add8,
     aligned_empty,
+    eight_integers,
     gather8,
     gather_behind8,
-    gather_sum8,
+    gather_rows8,
     integer_at,
     load8,
     multiply_add8,
@@ -168,8 +169,9 @@ def _embedded(lanes, lane, d, stride, matrix):
 def _submatrices(matrix, member_rows, members, start, size, dense):
     """Load the lower triangles of eight principal submatrices of one matrix into lanes."""
     for r in range(size):
+        starts = eight_integers(member_rows, start + r * LANES)
         for c in range(r + 1):
-            entry = gather_sum8(matrix, member_rows, start + r * LANES, members, start + c * LANES)
+            entry = gather_rows8(matrix, starts, members, start + c * LANES)
             store8(dense, (r * size + c) * LANES, entry)
 
 
