@@ -10,11 +10,12 @@ RUN := $(VENV)/bin
 demo: $(VENV)/.ready-demo
 	$(RUN)/python -m lab.demo
 
+# The loops are compiled beside the check of types, or each process of the tests would compile them.
 test: $(VENV)/.ready-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/codespell
-	$(RUN)/mypy
+	$(RUN)/absentia warmup & $(RUN)/mypy; types=$$?; wait && exit $$types
 	$(RUN)/pytest
 
 # While one works: no slow tests, no types. `make test` runs everything.
@@ -28,7 +29,7 @@ test-browser: $(VENV)/.ready-dev
 	  command -v apt-get >/dev/null && apt-get update && apt-get install -y chromium chromium-driver; }
 	ABSENTIA_BROWSER=1 $(RUN)/pytest -n0 tests/studio
 
-# More of the generated tables that `make test` tries 1000 of: `make fuzz TABLES=100000`. And more of
+# More of the generated tables that `make test` tries 500 of: `make fuzz TABLES=100000`. And more of
 # the examples by which properties are tested, others each time.
 TABLES ?= 20000
 fuzz: $(VENV)/.ready-dev

@@ -37,7 +37,7 @@ def test_intervals_cover_on_incomplete_tables():
     for seed in range(40):
         X = table(seed, 100)
         density = GaussianDensity(shrinkage=0).fit(X)
-        found = density.correlation(X, ci=0.95, n_bootstrap=60)
+        found = density.correlation(X, ci=0.95, n_bootstrap=30)
         covered += found.lower[0, 1] <= truth <= found.upper[0, 1]
     assert covered >= 34
 

@@ -1,6 +1,6 @@
 """What holds for every table: no NaN, no infinity, symmetry, eigenvalues, predictions.
 
-``ABSENTIA_FUZZ`` says how many tables to try (1000 by default; ``make fuzz`` tries more). A failure
+``ABSENTIA_FUZZ`` says how many tables to try (500 by default; ``make fuzz`` tries more). A failure
 names its seed: ``examine(seed)`` repeats it.
 """
 
@@ -29,7 +29,7 @@ from absentia import (
 from absentia.kernels.polynomial import ExpectedPolynomial
 from fuzz.generated import examine_all, make
 
-N_TABLES = int(os.environ.get("ABSENTIA_FUZZ", "1000"))
+N_TABLES = int(os.environ.get("ABSENTIA_FUZZ", "500"))
 PER_TEST = 100
 
 DENSITIES = [

@@ -159,9 +159,16 @@ def smooth_table(n):
     return X, t
 
 
-@pytest.mark.parametrize("gamma", ["loo", "loo-ard"])
 @pytest.mark.parametrize(
-    "machine", [KernelRidge(), ConjugateGradientRidge(), SVR(), NuSVR()], ids=repr
+    ("machine", "gamma"),
+    [
+        (KernelRidge(), "loo"),
+        (KernelRidge(), "loo-ard"),
+        (ConjugateGradientRidge(), "loo"),
+        (SVR(), "loo-ard"),
+        (NuSVR(), "loo"),
+    ],
+    ids=repr,
 )
 def test_the_width_suits_the_ridge_of_the_machine(machine, gamma):
     """A free ridge goes with a far wider kernel, of which a ridge of one leaves nothing."""
