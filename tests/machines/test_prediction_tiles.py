@@ -124,12 +124,12 @@ def test_memory_does_not_grow_with_the_matrix(monkeypatch):
 
 @pytest.mark.parametrize("mask_weight", [None, 0.5])
 def test_memory_of_an_uncertainty_does_not_grow_with_the_matrix(mask_weight, monkeypatch):
-    X, new = rows(150), rows(20_000, 1)
+    X, new = rows(150), rows(5000, 1)
     given = {"gamma": 0.3, "scale": 1.0, "noise": 0.1, "mask_weight": mask_weight}
     machine = GaussianProcessRegressor(**given).fit(X, np.random.default_rng(0).random(150))
-    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 2**18)
+    monkeypatch.setattr(gram_matrices, "TILE_FLOATS", 2**16)
     # Pieces of bumps and slopes are bounded too.
-    monkeypatch.setattr(uncertain_inputs, "bounded_slices", partial(bounded_slices, budget=2**16))
+    monkeypatch.setattr(uncertain_inputs, "bounded_slices", partial(bounded_slices, budget=2**14))
     parts = partial(machine.predict_uncertainty, by_column=False)
     assert peak_of(parts, new) < 8 * len(new) * len(X) / 2
     np.testing.assert_array_equal(parts(new[:700]).prediction, machine.predict(new[:700]))
