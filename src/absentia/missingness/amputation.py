@@ -309,8 +309,8 @@ class SourceTable:
             d = table.shape[1]
             return cls(X, table, np.arange(d), np.zeros(d, dtype=bool), np.isnan(table), given)
         frame = as_frame(X)
-        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-        pairs = list(zip(read_columns(frame), columns, strict=True))
+        columns, readings = read_columns(frame)
+        pairs = [(readings[name], column) for name, column in columns.items()]
         parts = [reading.values(column) for reading, column in pairs]
         return cls(
             X,

@@ -12,7 +12,6 @@ from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
-from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
@@ -132,17 +131,16 @@ def _as_numbers(
         raise ValueError(
             f"There is no column {unknown[0]!r}; the columns are {listed([*frame.columns])}."
         )
-    columns = [Column(frame[name]) for name in frame.columns]
-    readings = read_columns(frame, kinds=kinds)
+    columns, readings = read_columns(frame, kinds=kinds)
     numbers = [
-        np.where(reading.missing(column), np.nan, 0.0)
+        np.where(reading.missing(columns[name]), np.nan, 0.0)
         if reading.left_out or reading.kind == "category"
-        else reading.values(column)[:, 0]
-        for reading, column in zip(readings, columns, strict=True)
+        else reading.values(columns[name])[:, 0]
+        for name, reading in readings.items()
     ]
-    tested = np.array([reading.kind != "category" for reading in readings])
+    tested = np.array([reading.kind != "category" for reading in readings.values()])
     notes = []
-    for name, reading in zip(frame.columns, readings, strict=True):
+    for name, reading in readings.items():
         said = "" if reading.kind == "duration" else reading.note
         if reading.left_out:  # what the user has asked for is said
             said = reading.note if kinds.get(name, "left out") != "left out" else ""

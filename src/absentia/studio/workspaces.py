@@ -113,12 +113,12 @@ class Workspace:
         if task not in (None, "classification", "regression"):
             raise ValueError(f"The task must be classification or regression, found {task!r}.")
         columns: list[Json] = []
-        for name, reading in zip(frame.columns, read_columns(frame, kinds=kinds), strict=True):
+        for name, reading in read_columns(frame, kinds=kinds)[1].items():
             asked = kinds.get(name, "")
             is_id = reading.is_id and not asked
             kind = "left out" if reading.left_out or is_id else reading.kind
             note = id_note(reading) if is_id else reading.note
-            columns.append({"name": str(name), "kind": kind, "note": note, "asked": asked})
+            columns.append({"name": name, "kind": kind, "note": note, "asked": asked})
         self.target, self.kinds, self.task = target, kinds, task
         self.kinds.pop(target, None)
         return {"target": target, "columns": columns} | _what_to_learn(frame, target, task)

@@ -18,6 +18,11 @@ ONE = [f"{v:.1f}".replace(".", ",") for v in RNG.uniform(1, 9, 30)]
 POINTS = [f"{v:.1f}" for v in RNG.uniform(1, 9, 30)]
 
 
+def first_reading(frame):
+    _, readings = read_columns(frame)
+    return next(iter(readings.values()))
+
+
 @pytest.mark.parametrize(
     ("others", "decimal"),
     [
@@ -33,7 +38,7 @@ POINTS = [f"{v:.1f}" for v in RNG.uniform(1, 9, 30)]
     ids=lambda value: "-".join(value),
 )
 def test_other_columns_say_what_commas_are(others, decimal):
-    reading = read_columns(pd.DataFrame({"density": THREE, **others}))[0]
+    reading = first_reading(pd.DataFrame({"density": THREE, **others}))
     assert reading.decimal == decimal
     expected = float(THREE[0].replace(",", "." if decimal == "," else ""))
     assert reading.values(pd.Series(THREE))[0, 0] == expected
@@ -62,7 +67,7 @@ def test_other_columns_say_what_commas_are(others, decimal):
 )
 def test_points_are_thousands_where_other_columns_have_decimal_commas(text, values, note):
     frame = read_delimited(text.encode(), "my.csv")
-    reading = read_columns(frame)[0]
+    reading = first_reading(frame)
     np.testing.assert_array_equal(reading.values(frame["x"])[:, 0], values)
     assert note in reading.note
     assert bool(reading.note) == bool(note)
@@ -75,7 +80,7 @@ def test_thousands_beside_hundreds(sign, separator):
     words = [f"{value:,}".replace(",", sign) for value in values]
     text = f"x{separator}n\n" + "".join(f'"{word}"{separator}1\n' for word in words)
     frame = read_delimited(text.encode(), "my.csv")
-    reading = read_columns(frame)[0]
+    reading = first_reading(frame)
     np.testing.assert_array_equal(reading.values(frame["x"])[:, 0], values)
     kind = "points" if sign == "." else "commas"
     assert f"{kind} read as thousands separators: {words[0]!r} is {values[0]}" in reading.note
@@ -103,7 +108,7 @@ def test_points_are_decimal_ones_where_commas_separate_the_values():
 
 def test_addresses_of_computers_are_no_numbers():
     addresses = pd.DataFrame({"host": ["192.168.178.120", "192.168.178.121"] * 15})
-    assert read_columns(addresses)[0].kind == "category"
+    assert first_reading(addresses).kind == "category"
 
 
 def test_one_later_row_has_the_same_thousands():
@@ -192,5 +197,5 @@ def test_numbers_among_objects_are_what_they_are(kind, others):
     values = [kind("1.411"), kind("2.385"), kind("-3.075")]
     frame = pd.DataFrame({"a": pd.Series([*values, *others], dtype=object)})
     frame["b"] = ["5,3", "6,1"] * 3 if len(frame) == 6 else ["5,3", "6,1", "7,2", "8,8"]
-    found = read_columns(frame)[0].values(frame["a"])[:, 0]
+    found = first_reading(frame).values(frame["a"])[:, 0]
     np.testing.assert_array_equal(found[:3], [1.411, 2.385, -3.075])

@@ -243,11 +243,11 @@ def id_note(reading: ColumnReading) -> str:
 
 def read_columns(
     frame: pd.DataFrame, *, kinds: Mapping[str, str] | None = None
-) -> list[ColumnReading]:
-    """Guess how the columns of a pandas frame are to be read, one reading for each."""
+) -> tuple[dict[str, Column], dict[str, ColumnReading]]:
+    """Return the columns of a pandas frame, and guesses of how they are to be read."""
+    columns = Column.of_frame(frame)
     separator = frame.attrs.get(SEPARATOR, ",")
-    readings = guess_columns(Column.of_frame(frame), separator=separator, kinds=kinds)
-    return list(readings.values())
+    return columns, guess_columns(columns, separator=separator, kinds=kinds)
 
 
 def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
@@ -256,7 +256,7 @@ def read_in_table(frame: pd.DataFrame, name: str) -> ColumnReading:
     reading = read_column(column)
     if not _in_doubt(column, reading):
         return reading
-    return read_columns(frame)[list(frame.columns).index(name)]
+    return read_columns(frame)[1][name]
 
 
 def later_readings(
