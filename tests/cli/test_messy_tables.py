@@ -68,7 +68,8 @@ def test_ids_and_ignored_columns(capsys):
     )
     notes = capsys.readouterr().err
     assert "patient: left out, it only numbers the rows" in notes
-    assert "--keep-ids" in notes
+    assert "--numbers patient uses it" in notes
+    assert "kinds=" not in notes
     table[["a", "b"]].to_csv("new.csv", index=False)
     assert main(["predict", "m", "new.csv"]) == 0
     out, err = capsys.readouterr()

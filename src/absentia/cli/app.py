@@ -23,6 +23,7 @@ from absentia.cli.terminal import (
     SheetOption,
     TargetOption,
     TaskOption,
+    as_options,
     check_output,
     kinds_of,
     names_in,
@@ -167,7 +168,7 @@ def compare(
         step=lambda share, text: None if quiet else say(f"{100 * share:3.0f} %  {text}"),
     )
     advice = train_command(found, file, target)
-    print(printable(found.to_text(advice), lines=True))
+    print(printable(as_options(found.to_text(advice)), lines=True))
     if report is not None:
         with replaced(places[0]) as draft:
             draft.write_text(found.to_html(f"Methods for {table_name(file)}", advice), "utf-8")

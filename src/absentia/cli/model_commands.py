@@ -27,6 +27,7 @@ from absentia.cli.terminal import (
     SheetOption,
     TargetOption,
     TaskOption,
+    as_options,
     check_output,
     kinds_of,
     names_in,
@@ -120,23 +121,15 @@ def train(
     save(found.model.estimator, output)
     if not quiet:
         for line in (*found.notes, *_hints(found.model.encoder), *found.chosen):
-            say(line)
+            say(as_options(line))
         say(f"{found}. Model written to {output}.")
 
 
 def _hints(encoder: TableEncoder) -> list[str]:
-    """Return the options by which columns are read in another way."""
-    hints = []
-    if encoder.ids_:
-        hints.append(
-            f"{', '.join(encoder.ids_)}: use --keep-ids to learn from such columns as well"
-        )
-    readings = zip(encoder.plan_.names, encoder.plan_.readings, strict=True)
-    coded = [name for name, reading in readings if reading.sentinels]
-    if coded:
-        said = f"use --numbers {','.join(coded)} to keep such codes as numbers"
-        hints.append(f"{', '.join(coded)}: {said}")
-    return hints
+    """Return the option by which codes for missing values are read in another way."""
+    coded = [name for name, reading in encoder.plan_.by_name.items() if reading.sentinels]
+    keep = f"use --numbers {','.join(coded)} to keep such codes as numbers"
+    return [f"{', '.join(coded)}: {keep}"] if coded else []
 
 
 def predict(

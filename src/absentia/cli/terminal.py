@@ -7,6 +7,7 @@ takes time.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -82,6 +83,16 @@ QuietOption = Annotated[
 ]
 
 
+#: Kinds of columns in notes, and the options that say the same.
+_KINDS = re.compile(r"kinds=\{'(.*?)': '([a-z ]+)'\}")
+_OPTIONS = {
+    "category": "--categories",
+    "number": "--numbers",
+    "date": "--dates",
+    "left out": "--ignore",
+}
+
+
 def new_app(name: str, about: str) -> typer.Typer:
     """Return an application without commands."""
     return typer.Typer(
@@ -121,6 +132,11 @@ def kinds_of(
                 )
             said[name] = kind
     return said or None
+
+
+def as_options(notes: str) -> str:
+    """Return notes that name the options of the command line in place of those of Python."""
+    return _KINDS.sub(lambda found: f"{_OPTIONS[found[2]]} {found[1]}", notes)
 
 
 def supports_of(given: list[str] | None) -> dict[str, str] | None:

@@ -148,15 +148,8 @@ class ColumnPlan(Stored):
         X : frame
         y : array-like of shape (n_samples,), optional
             The target, by which columns of many categories are encoded.
-        kinds : dict from column to {"number", "category", "date", "cyclic date", "left out"}, \
-optional
-            The kinds of these columns, whatever they look like.
-        max_categories : int, default=30
-            A column of words with more different values than this is encoded by what they say about
-            the target; without a target it is left out, unless ``kinds`` or its type say that these
-            are categories. Free text, most of whose values come once, is left out.
-        keep_ids : bool, default=False
-            Whether to keep columns that only identify the rows and say nothing about other columns.
+        kinds, max_categories, keep_ids
+            As for :class:`absentia.TableEncoder`.
         codes : bool, default=False
             Whether categories are to stay categories, for ``density="mixed"``.
         supports : dict from column to pair or str, optional

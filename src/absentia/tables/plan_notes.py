@@ -178,36 +178,30 @@ def other_signs(columns: Mapping[str, Column], readings: Mapping[str, ColumnRead
     found = []
     for name, reading in readings.items():
         column = columns.get(name)
-        if column is None or reading.left_out:
+        if column is None or reading.left_out or not column.is_text:
             continue
-        text = doubtful_date = ""
-        if reading.kind == "number" and column.is_text:
+        if reading.kind == "number":
             text = _spelled_otherwise(column.without_unit(reading.unit), reading)
-        elif reading.kind == "date" and TYPED_DATES in reading.date_formats and column.is_text:
+            found += [f"in {name!r}, {example(text, reading.decimal)}"] if text else []
+        elif reading.kind == "date" and TYPED_DATES in reading.date_formats:
             formats = date_formats(column)[0]
             if either_way_round(column, formats):
                 days = days_by_text(column, [form for form in formats if form in DAY_FIRST])
-                doubtful_date = next(compress(column.distinct, np.isfinite(days)))
-        if text:
-            found.append(f"in {name!r}, {example(text, reading.decimal)}")
-        if doubtful_date:
-            found.append(f"in {name!r}, {doubtful_date!r} is read as day first")
+                text = next(compress(column.distinct, np.isfinite(days)))
+                found.append(f"in {name!r}, {text!r} is read as day first")
     return found
 
 
 def _spelled_otherwise(column: Column, reading: ColumnReading) -> str:
     """Return the first text whose decimal sign or thousands training did not have, or nothing."""
-    doubtful = column.in_doubt if reading.typed else ""
-    if doubtful:
-        return doubtful
-    sign = reading.decimal
-    known = bool(reading.shown) or sign == ","
-    signs = [shown_sign([text]) for text in column.distinct]
-    other = next(
-        (t for t, s in zip(column.distinct, signs, strict=True) if s not in ("", sign)), ""
-    )
-    grouped = next((text for text in column.distinct if groups_thousands(text, sign)), "")
-    return (other if known else "") or ("" if reading.grouped else grouped)
+    if reading.typed and column.in_doubt:
+        return column.in_doubt
+    sign, other = reading.decimal, ""
+    if reading.shown or sign == ",":
+        other = next((t for t in column.distinct if shown_sign([t]) not in ("", sign)), "")
+    if other or reading.grouped:
+        return other
+    return next((text for text in column.distinct if groups_thousands(text, sign)), "")
 
 
 def far_notes(
