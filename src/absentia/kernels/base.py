@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from absentia.beliefs import Beliefs, Prior
+from absentia.kernels.metric import resolved_widths
 from absentia.parameters import (
     NOT_NEGATIVE,
     Rule,
@@ -190,10 +191,9 @@ class Kernel(BaseEstimator, ABC):
         Machines resolve a kernel once, with the prior of the training rows. Parameters that make
         no sense are refused here. This resolves ``gamma`` and ``metric`` of kernels that have them.
         """
-        from absentia.kernels.metric import with_gamma_and_metric
-
         check_parameters(self)
-        return with_gamma_and_metric(self, prior)
+        resolved = resolved_widths(self.get_params(deep=False), prior)
+        return with_params(self, **resolved) if resolved else self
 
     def _resolved_for(self, P: Beliefs, Q: Beliefs | None) -> Kernel:
         resolved = self.resolve(P.prior)

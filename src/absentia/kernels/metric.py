@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.threads import computed_once
-from absentia.kernels.base import Kernel, with_params
 from absentia.parameters import GAMMA, GAMMAS, numbers, words
 from absentia.tables import BoolArray, FloatArray, Table
 from absentia.tables.phrases import frames_of_absentia, listed
@@ -37,18 +37,17 @@ _FEWEST_VALUES = 10
 _SHARE_THAT_VARIES = 0.1
 
 
-def with_gamma_and_metric(kernel: Kernel, prior: Prior) -> Kernel:
-    """Return a copy of a kernel with numbers as ``gamma`` and a matrix as ``metric``.
+def resolved_widths(params: dict[str, Any], prior: Prior) -> dict[str, Any]:
+    """Return numbers as ``gamma`` and a matrix as ``metric``, of parameters that have these names.
 
-    The Euclidean metric keeps its name. A kernel without a ``gamma`` is returned as it is.
+    The Euclidean metric keeps its name.
     """
-    params = kernel.get_params(deep=False)
     if "gamma" not in params:
-        return kernel
+        return {}
     metric = resolve_metric(params.get("metric", "euclidean"), prior)
     named = "euclidean" if metric is None else metric
     found = {"gamma": resolve_gammas(params["gamma"], prior, named), "metric": named}
-    return with_params(kernel, **{name: found[name] for name in found if name in params})
+    return {name: value for name, value in found.items() if name in params}
 
 
 def resolve_gammas(gamma: Widths, prior: Prior, metric: str | ArrayLike) -> float | FloatArray:
@@ -269,7 +268,7 @@ def warn_of_gross_values(
     )
 
 
-def widths_from_variance(kernel: Kernel) -> bool:
+def widths_from_variance(kernel: BaseEstimator) -> bool:
     """Return whether a kernel, or one that it is made of, takes its width from the columns."""
     return any(
         name.split("__")[-1] in ("gamma", "theta") and isinstance(value, str) and value == "scale"

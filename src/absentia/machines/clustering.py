@@ -76,7 +76,6 @@ class SpectralClustering(_Clustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_components : int or None, default=None
         Number of eigenvectors; by default the number of clusters.
     eigen_solver : {"arpack", "lobpcg", "amg"} or None, default=None
@@ -85,14 +84,11 @@ class SpectralClustering(_Clustering):
         How the coordinates are partitioned.
     n_init : int, default=10
         Runs of ``"kmeans"``, of which the best is kept.
-    random_state : int, RandomState instance or None, default=None
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The cluster of each row.
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -144,18 +140,14 @@ class KernelKMeans(_Clustering):
 
     Parameters
     ----------
-    n_clusters : int, default=8
     n_init : int, default=10
         Number of runs.
     max_iter : int, default=300
         Maximum number of steps per run; it ends when no row moves.
-    random_state : int, RandomState instance or None, default=None
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The cluster of each training row.
     inertia_ : float
         Sum of the squared distances of the rows to their clusters' means.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -164,7 +156,7 @@ class KernelKMeans(_Clustering):
         ``mean_ij k(x_i, x_j)`` over the members of each cluster.
     n_iter_ : int
         Steps of the best run.
-    {common_attributes}
+    {attributes}
 
     Notes
     -----
@@ -232,16 +224,15 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
     alpha : float, default=0.2
         Between 0 and 1: how much of a row's label comes from its neighbours, given labels
         included. Near 0 the given labels are kept.
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         The probability of each class for each training row.
     transduction_ : ndarray of shape (n_samples,)
         The most probable class of each training row.
-    {common_attributes}
+    {attributes}
 
     Notes
     -----

@@ -1,40 +1,25 @@
 """Shared parts of the docstrings of machines.
 
-``@documented`` replaces placeholders such as ``{common_parameters}`` and ``{common_attributes}``,
-and describes the parameter ``X`` of methods that take nothing else.
+``@documented`` replaces the placeholders ``{parameters}`` and ``{attributes}`` of a class by the
+entries of its bases for what the docstring does not describe itself, and describes the parameters
+of methods that do not.
 """
 
 from __future__ import annotations
 
 import re
-from inspect import cleandoc
+from inspect import cleandoc, signature
 from types import FunctionType
 from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
 
-_TEXTS = {
-    "density": """\
+#: Entries of parameters by the base class that has them; those of a subclass come before.
+_PARAMETERS = {
+    "KernelMachine": """\
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
-    used if rows come as :class:`~absentia.Beliefs`.""",
-    "threads_and_shift": """\
-n_jobs : int, default=None
-    Threads for the Gram matrix; by default as many as BLAS would use.
-{shift}""",
-    "shift": """\
-shift : {"ignore", "warn", "error"}, default="ignore"
-    What to do when new rows miss a column that no training row missed.""",
-    "mask_weight": """\
-mask_weight : float, array-like of shape (n_features,) or None, default=None
-    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
-    miss the same columns are more alike; for data that are not missing at random. None and 0
-    leave it out.
-category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-    What a difference in a column of categories costs, if the density knows categories
-    (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.""",
-    "common_parameters": """\
-{density}
+    used if rows come as :class:`~absentia.Beliefs`.
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs: ``"genrbf"``, ``"expected-rbf"``, ``"expected-linear"``,
     ``"expected-polynomial"``, ``"esd"`` or ``"egk"``; scikit-learn's ``"rbf"``, ``"linear"`` or
@@ -46,19 +31,68 @@ gamma : float, array-like of shape (n_features,), "scale", "loo" or "loo-ard", d
     means of the columns: the two agree on standardised columns only); ``"loo"``, where there are
     targets, chosen on the training rows by the closed-form leave-one-out error of kernel ridge
     regression; ``"loo-ard"``, one width per column by the same error.
-{mask_weight}
-{threads_and_shift}""",
-    "width_prior": """\
-{width_deviation}
-    ``gamma="loo-ard"`` with ``mask_weight="optimize"`` chooses the weight of the mask kernel along
-    with the widths.""",
-    "width_deviation": """\
+mask_weight : float, array-like of shape (n_features,) or None, default=None
+    Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
+    miss the same columns are more alike; for data that are not missing at random. None and 0
+    leave it out.
+category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+    What a difference in a column of categories costs, if the density knows categories
+    (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.
+n_jobs : int, default=None
+    Threads for the Gram matrix; by default as many as BLAS would use.
+shift : {"ignore", "warn", "error"}, default="ignore"
+    What to do when new rows miss a column that no training row missed.
 width_prior : float or "cv", default=0.3
     With one width per column: the deviation of the normal prior on the logarithms of the widths,
     around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
     better in five folds, in each of which the widths are fitted anew. Columns should be in
-    comparable units.""",
-    "process_parameters": """\
+    comparable units.
+    ``gamma="loo-ard"`` with ``mask_weight="optimize"`` chooses the weight of the mask kernel along
+    with the widths.
+class_weight : dict, "balanced" or None, default=None
+    Multiplies the loss of each class; ``"balanced"`` by one over its frequency, in which a row
+    counts by its ``sample_weight``.""",
+    "SupportVectorMachine": """\
+C : float, default=1.0
+    Penalty of errors; the smaller, the smoother.
+decision_function_shape : {"ovr", "ovo"}, default="ovr"
+    For more than two classes: one column per class, or per pair of classes.
+break_ties : bool, default=False
+    Whether ties in the votes of the pairs are broken by the decision function, at a small
+    cost.
+shrinking : bool, default=True
+    Whether to use the shrinking heuristic of the solver.
+tol : float, default=1e-3
+    Tolerance of the solver's stopping rule, as in scikit-learn, for a kernel of about one. Kernels
+    of other sizes are divided by their typical value first, and targets that vary by less than a
+    tenth have a tolerance of a hundredth of that.
+cache_size : float, default=200
+    The solver's cache, in MB.
+verbose : bool, default=False
+    Whether the solver prints.
+max_iter : int, default=-1
+    Maximum number of steps of the solver. -1 stops after a hundred million (a hundred per row
+    if that is more); a ``ConvergenceWarning`` comes then, and after five million steps.
+degree : {2, 3}, default=3
+    Of ``kernel="poly"``; ignored by the other kernels.
+coef0 : float, default=0.0
+    The constant of ``kernel="poly"``; ignored by the other kernels.
+random_state : int, RandomState instance or None, default=None
+    Draws the starting points of a density that is given by name.
+probability : bool, default=False
+    Not supported, since scikit-learn is removing it: True raises an error that names the
+    alternatives.""",
+    "LogisticSolver": """\
+fit_intercept : bool, default=True
+    Whether to add an intercept, which is not penalised.
+tol : float, default=1e-6
+    Stop when the fitted function is this close to the best one, in the norm of the kernel's
+    space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
+max_iter : int, default=100
+    Maximum number of Newton steps.""",
+    "GaussianProcess": """\
+scale : float or "optimize", default="optimize"
+    Variance of the process.
 n_restarts_optimizer : int, default=0
     Further searches for the highest evidence, from random points within the bounds.
 gamma_bounds : pair of float, default=(1e-4, 1e4)
@@ -68,7 +102,6 @@ random_state : int, RandomState instance or None, default=None
 verbose : bool, default=False
     Whether to print the evidence at each step of the search; the logger ``"absentia"`` has it
     in any case.
-{density}
 kernel : str or Kernel, default="expected-rbf"
     The covariance of beliefs, by name or as an object. The name ``"expected-rbf"`` stands for
     ``ExpectedRBF(diagonal="same")`` here. An object brings its own ``gamma``: with
@@ -80,7 +113,11 @@ gamma : float, array-like of shape (n_features,), "optimize", "ard", "scale" or 
     (automatic relevance determination), which ``width_prior`` holds together; ``"scale"``, one
     over the trace of the data's covariance; ``"loo"``, chosen by the closed-form leave-one-out
     error of kernel ridge regression.
-{width_deviation}
+width_prior : float or "cv", default=0.3
+    With one width per column: the deviation of the normal prior on the logarithms of the widths,
+    around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
+    better in five folds, in each of which the widths are fitted anew. Columns should be in
+    comparable units.
 mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random.
@@ -89,9 +126,8 @@ category_weight : float, array-like of shape (n_category_columns,), "scale" or "
         default="optimize"
     What a difference in a column of categories costs, where the density knows categories
     (``density="mixed"``); ``"optimize"``, one weight by the evidence, or, with ``gamma="ard"``,
-    one for each column.
-{threads_and_shift}""",
-    "search_parameters": """\
+    one for each column.""",
+    "GramSearch": """\
 gammas : int, sequence of float or None, default=7
     Widths to try; an integer is the number of steps of four around ``"scale"`` of all rows. None
     leaves the kernel as it is. Where ``kernel`` is an object, they go into the object.
@@ -109,30 +145,54 @@ scoring : str, callable or None, default=None
 refit : bool, default=True
     Whether to fit the best machine to all rows; without it there is nothing to predict with.
 progress : bool, default=False
-    Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).""",
-    "search_common_parameters": """\
+    Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been; fitted once, to all rows, without their targets.
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs, by name or as an object.
 n_jobs : int, default=None
-    Threads over folds and gammas; by default as many as BLAS would use.
-{shift}""",
-    "search_attributes": """\
-cv_results_ : dict of arrays
-    As in :class:`sklearn.model_selection.GridSearchCV`; the time of what several candidates
-    shared is divided among them.
-best_params_ : dict
-    Parameters of the plain machine.
-best_score_ : float
-    Its mean score over the folds.
-best_index_ : int
-    Its place in ``cv_results_``.
-best_estimator_ : the plain machine
-    Fitted to all rows with these parameters.
-n_splits_ : int
-    The number of folds.""",
-    "common_attributes": """\
+    Threads over folds and gammas; by default as many as BLAS would use.""",
+    "LargeScaleMachine": """\
+features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
+    How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns
+    themselves (complete ones), or a transformer, which is cloned.
+n_components : int, default=512
+    The number of features, for those given by name.
+gamma : float, array of shape (n_features,) or "scale", default="scale"
+    Width of the kernel, for features given by name; an array has one per column.
+metric : {"euclidean", "mahalanobis", "learned"} or array of shape (n_features, n_features), \
+        default="euclidean"
+    In which Fourier features measure distances. ``"learned"``: by the average outer product of
+    the gradients of machines fitted to at most 20 000 rows, of which a quarter is held out to
+    choose the best of up to four rounds, and the width along with it.
+mask_weight : float, array of shape (n_features,) or None
+    Multiplies the kernel with :class:`MaskKernel`, for features given by name.
+category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
+    What a difference in a column of categories costs, for features given by name and a density
+    that knows categories (``density="mixed"``).
+fit_intercept : bool, default=True
+    Whether to add an intercept, which is not penalised.
+tol : float, default=1e-6
+    L-BFGS stops when no entry of the gradient, per row and in the metric of the normal
+    equations, is larger.
+max_iter : int, default=200
+    Maximum number of steps of L-BFGS.
+cache_size : float, default=1000
+    Megabytes up to which the features of a table in memory are kept between passes.
+n_jobs : int, optional
+    Threads; by default as many as BLAS would use.
+random_state : int, RandomState or None
+    Draws frequencies or landmarks.
+density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
+    What the data could have been. It is cloned and fitted on the training rows only, and not
+    used if rows come as :class:`~absentia.Beliefs`.""",
+    "_Clustering": """\
+n_clusters : int, default=8
+random_state : int, RandomState instance or None, default=None""",
+}
+#: The same of fitted attributes.
+_ATTRIBUTES = {
+    "KernelMachine": """\
 density_ : density or None
     Fitted on the training rows; None after fitting on beliefs.
 kernel_ : Kernel
@@ -145,80 +205,21 @@ n_features_in_ : int
     The number of columns.
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Their names, where training rows came as a frame with names.""",
-    "solver_parameters": """\
-shrinking : bool, default=True
-    Whether to use the shrinking heuristic of the solver.
-tol : float, default=1e-3
-    Tolerance of the solver's stopping rule, as in scikit-learn, for a kernel of about one. Kernels
-    of other sizes are divided by their typical value first, and targets that vary by less than a
-    tenth have a tolerance of a hundredth of that.
-cache_size : float, default=200
-    The solver's cache, in MB.
-verbose : bool, default=False
-    Whether the solver prints.
-max_iter : int, default=-1
-    Maximum number of steps of the solver. -1 stops after a hundred million (a hundred per row
-    if that is more); a ``ConvergenceWarning`` comes then, and after five million steps.""",
-    "feature_parameters": """\
-features : {"fourier", "nystroem", "passthrough"} or transformer, default="fourier"
-    How rows become features: :class:`FourierFeatures`, :class:`Nystroem`, the columns
-    themselves (complete ones), or a transformer, which is cloned.
-n_components : int, default=512
-    The number of features, for those given by name.
-{density}
-gamma : float, array of shape (n_features,) or "scale", default="scale"
-    Width of the kernel, for features given by name; an array has one per column.
-metric : {"euclidean", "mahalanobis", "learned"} or array of shape (n_features, n_features), \
-        default="euclidean"
-    In which Fourier features measure distances. ``"learned"``: by the average outer product of
-    the gradients of machines fitted to at most 20 000 rows, of which a quarter is held out to
-    choose the best of up to four rounds, and the width along with it.
-mask_weight : float, array of shape (n_features,) or None
-    Multiplies the kernel with :class:`MaskKernel`, for features given by name.
-category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
-    What a difference in a column of categories costs, for features given by name and a density
-    that knows categories (``density="mixed"``).""",
-    "lbfgs_parameters": """\
-fit_intercept : bool, default=True
-    Whether to add an intercept, which is not penalised.
-tol : float, default=1e-6
-    L-BFGS stops when no entry of the gradient, per row and in the metric of the normal
-    equations, is larger.
-max_iter : int, default=200
-    Maximum number of steps of L-BFGS.""",
-    "feature_cache_parameters": """\
-cache_size : float, default=1000
-    Megabytes up to which the features of a table in memory are kept between passes.
-n_jobs : int, optional
-    Threads; by default as many as BLAS would use.
-random_state : int, RandomState or None
-    Draws frequencies or landmarks.""",
-    "linear_attributes": """\
-features_ : fitted feature map
-    A learned metric is its parameter ``metric``.
-coef_ : ndarray of shape (n_scores, n_components)
-    One score for two classes or one target, else one for each.
-intercept_ : ndarray of shape (n_scores,)
-n_iter_ : int
-    Passes over the data after density and features were fitted.""",
-    "vote_parameters": """\
-decision_function_shape : {"ovr", "ovo"}, default="ovr"
-    For more than two classes: one column per class, or per pair of classes.
-break_ties : bool, default=False
-    Whether ties in the votes of the pairs are broken by the decision function, at a small
-    cost.""",
-    "polynomial_parameters": """\
-degree : {2, 3}, default=3
-    Of ``kernel="poly"``; ignored by the other kernels.
-coef0 : float, default=0.0
-    The constant of ``kernel="poly"``; ignored by the other kernels.""",
-    "seed_parameters": """\
-random_state : int, RandomState instance or None, default=None
-    Draws the starting points of a density that is given by name.
-probability : bool, default=False
-    Not supported, since scikit-learn is removing it: True raises an error that names the
-    alternatives.""",
-    "support_attributes": """\
+    "LogisticSolver": """\
+dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
+    The coefficients of the training rows, one function for two classes.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+n_iter_ : ndarray of int, shape (1,)
+    Newton steps taken.""",
+    "RidgeMachine": """\
+dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    The coefficients of the training rows.""",
+    "_Clustering": """\
+labels_ : ndarray of int, shape (n_samples,)
+    The cluster of each training row.""",
+    "ClassifierTargets": """\
+classes_ : ndarray of shape (n_classes,)""",
+    "SupportVectorMachine": """\
 support_vectors_ : ndarray of shape (n_support, n_features)
     Their conditional means.
 coef_ : ndarray
@@ -235,23 +236,56 @@ n_iter_ : int or ndarray of int
     Steps of the solver.
 fit_status_ : int
     0 if the solver converged, 1 if not.""",
+    "GramSearch": """\
+cv_results_ : dict of arrays
+    As in :class:`sklearn.model_selection.GridSearchCV`; the time of what several candidates
+    shared is divided among them.
+best_params_ : dict
+    Parameters of the plain machine.
+best_score_ : float
+    Its mean score over the folds.
+best_index_ : int
+    Its place in ``cv_results_``.
+best_estimator_ : the plain machine
+    Fitted to all rows with these parameters.
+n_splits_ : int
+    The number of folds.""",
+    "GaussianProcess": """\
+theta_ : ndarray of shape (n_hyperparameters,)
+    Their logarithms.
+width_prior_ : float
+    The deviation of the prior on log-widths, as given or chosen; zero for one width.""",
+    "LargeScaleMachine": """\
+features_ : fitted feature map
+    A learned metric is its parameter ``metric``.
+coef_ : ndarray of shape (n_scores, n_components)
+    One score for two classes or one target, else one for each.
+intercept_ : ndarray of shape (n_scores,)
+n_iter_ : int
+    Passes over the data after density and features were fitted.""",
 }
-_TEXTS["probability_search_parameters"] = _TEXTS["search_parameters"].replace(
-    "scoring : str, callable or None, default=None",
-    'scoring : str, callable or None, default="neg_log_loss"',
-)
 
 
 _ROWS = "\n\nParameters\n----------\nX : array-like of shape (n_samples, n_features)"
 
 
 def documented(cls: _Class) -> _Class:
-    """Fill in the shared parts of the docstrings of a class, indented as their placeholders are."""
-    text = _filled(cls.__doc__ or "")
+    """Fill in the shared parts of the docstrings of a class, indented as its own entries are."""
+    own = cleandoc(cls.__doc__ or "")
+    known = {name for entry in _entries(own) for name in entry.split(", ")}
+    described = _inherited(cls, _PARAMETERS)
+    found = {
+        "parameters": [described[name] for name in signature(cls).parameters if name not in known],
+        "attributes": [
+            text for name, text in _inherited(cls, _ATTRIBUTES).items() if name not in known
+        ],
+    }
+    for place, texts in found.items():
+        own = own.replace(f"{{{place}}}", "\n".join(texts))
     kernel = getattr(cls, "kernel", None)
     if isinstance(kernel, str):  # the default of a field
-        text = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', text)
-    cls.__doc__ = text
+        own = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', own)
+    cls.__doc__ = own
     for base in cls.__mro__:
         if not base.__module__.startswith("absentia."):
             continue
@@ -273,13 +307,16 @@ def _takes_rows_only(method: FunctionType) -> bool:
     return alone and method.__name__[0] != "_" and bool(text) and "Parameters\n" not in text
 
 
-def _filled(text: str) -> str:
-    lines = []
-    for line in text.splitlines():
-        name = line.strip().removeprefix("{").removesuffix("}")
-        if line.strip() == f"{{{name}}}" and name in _TEXTS:
-            indent = line[: len(line) - len(line.lstrip())]
-            lines += [f"{indent}{part}".rstrip() for part in _filled(_TEXTS[name]).splitlines()]
-        else:
-            lines.append(line)
-    return "\n".join(lines)
+def _entries(text: str) -> dict[str, str]:
+    """Return the entries of parameters in a text by name, or by names with commas between them."""
+    parts = re.split(r"\n(?=\S)", text)
+    return {part.split(" :")[0]: part for part in parts if re.match(r"[\w, ]+ : ", part)}
+
+
+def _inherited(cls: type, texts: dict[str, str]) -> dict[str, str]:
+    """Return the entries of a class and its bases."""
+    found: dict[str, str] = {}
+    for base in cls.__mro__:
+        for name, text in _entries(texts.get(base.__name__, "")).items():
+            found.setdefault(name, text)
+    return found

@@ -170,29 +170,13 @@ class LogisticRegression(LogisticSolver):
     ----------
     C : float, default=1.0
         Weight of the data against the penalty; the smaller, the smoother.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is not penalised.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
-    tol : float, default=1e-6
-        Stop when the fitted function is this close to the best one, in the norm of the kernel's
-        space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
-    max_iter : int, default=100
-        Maximum number of Newton steps.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit, if it had as many rows.
-    {common_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-        The coefficients of the training rows, one function for two classes.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_iter_ : ndarray of int, shape (1,)
-        Newton steps taken.
-    {common_attributes}
+    {attributes}
 
     See Also
     --------

@@ -149,14 +149,11 @@ class KernelRidge(KernelRidgeSolver):
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
         The penalty, non-negative; one for all targets, or one per target.
-    {common_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        The coefficients of the training rows.
-    {common_attributes}
+    {attributes}
 
     See Also
     --------
@@ -228,16 +225,15 @@ class ConjugateGradientRidge(RidgeMachine):
         Megabytes of tiles to keep between steps; the rest are computed at each step.
     random_state : int, RandomState or None
         Draws the landmarks.
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
     n_iter_ : int
         Steps, each with n^2 / 2 values of the kernel beyond the cache.
     residual_ : float
         The largest relative residual at the end, over the targets.
-    {common_attributes}
+    {attributes}
 
     Notes
     -----

@@ -36,24 +36,12 @@ class SVC(SupportVectorClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of errors; the smaller, the smoother.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency, in which a
-        row counts by its ``sample_weight``.
-    {vote_parameters}
-    {solver_parameters}
-    {common_parameters}
-    {polynomial_parameters}
-    {seed_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     See Also
     --------
@@ -120,18 +108,11 @@ class NuSVC(SupportVectorClassifier):
     ----------
     nu : float, default=0.5
         In (0, 1]; large values can be infeasible for classes of very different size.
-    {vote_parameters}
-    {solver_parameters}
-    {common_parameters}
-    {polynomial_parameters}
-    {seed_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -188,19 +169,13 @@ class SVR(SupportVectorRegressor):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of errors; the smaller, the smoother.
     epsilon : float, default=0.1
         Errors up to this size cost nothing.
-    {solver_parameters}
-    {common_parameters}
-    {polynomial_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -234,17 +209,11 @@ class NuSVR(SupportVectorRegressor):
     ----------
     nu : float, default=0.5
         In (0, 1].
-    C : float, default=1.0
-        Penalty of errors; the smaller, the smoother.
-    {solver_parameters}
-    {common_parameters}
-    {polynomial_parameters}
-    {width_prior}
+    {parameters}
 
     Attributes
     ----------
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -295,16 +264,13 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ----------
     nu : float, default=0.5
         In (0, 1]: an upper bound on the fraction of training rows outside.
-    {solver_parameters}
-    {common_parameters}
-    {polynomial_parameters}
+    {parameters}
 
     Attributes
     ----------
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------

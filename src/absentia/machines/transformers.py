@@ -42,11 +42,11 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
     Parameters
     ----------
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -139,7 +139,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The penalty of that regression.
     random_state : int, RandomState instance or None, default=None
         For ``"arpack"`` and ``"randomized"``.
-    {common_parameters}
+    {parameters}
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The components of the training rows, with ``fit_inverse_transform``.
     dual_coef_ : ndarray of shape (n_samples, n_features)
         The coefficients of the inverse map, with ``fit_inverse_transform``.
-    {common_attributes}
+    {attributes}
 
     Notes
     -----

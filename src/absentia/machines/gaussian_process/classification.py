@@ -64,26 +64,19 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
 
     Parameters
     ----------
-    scale : float or "optimize", default="optimize"
-        Variance of the process.
     scale_bounds : pair of float, default=(1e-2, 1e4)
         Bounds of the search for ``scale``.
     max_iter_predict : int, default=100
         Maximum number of sweeps of expectation propagation for one value of the
         hyperparameters.
-    {process_parameters}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     scale_ : float
         As given, or optimised.
     hyperparameter_names_ : list of str
         The free hyperparameters: those of the kernel, then ``"scale"``.
-    theta_ : ndarray of shape (n_hyperparameters,)
-        Their logarithms.
-    width_prior_ : float
-        The deviation of the prior on log-widths, as given or chosen; zero for one width.
     log_marginal_likelihood_value_ : float
         The approximate evidence there, summed over the problems of two classes.
     dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
@@ -96,7 +89,7 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     rest_exponent_ : float
         The exponent ``s`` that combines more than two classes; zero for two, whose probabilities
         sum to one.
-    {common_attributes}
+    {attributes}
 
     See Also
     --------

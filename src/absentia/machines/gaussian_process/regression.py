@@ -57,8 +57,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     ----------
     noise : float or "optimize", default="optimize"
         Variance of the noise.
-    scale : float or "optimize", default="optimize"
-        Variance of the process.
     normalize_y : bool, default=True
         Whether targets are centred and brought to unit variance first. ``noise``, ``scale`` and
         the evidence then refer to these targets; predictions are in the user's units.
@@ -66,7 +64,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         Bounds of the search for ``noise``, in multiples of the mean square of the targets.
     scale_bounds : pair of float, default=(1e-3, 1e5)
         The same for ``scale``.
-    {process_parameters}
+    {parameters}
 
     Attributes
     ----------
@@ -74,10 +72,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         As given, or optimised.
     hyperparameter_names_ : list of str
         The free hyperparameters: those of the kernel, then ``"scale"`` and ``"noise"``.
-    theta_ : ndarray of shape (n_hyperparameters,)
-        Their logarithms.
-    width_prior_ : float
-        The deviation of the prior on log-widths, as given or chosen; zero for one width.
     log_marginal_likelihood_value_ : float
         The evidence there.
     dual_coef_ : ndarray of shape (n_samples, n_targets)
@@ -86,7 +80,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         The lower Cholesky factor of ``S``.
     targets_ : ndarray of shape (n_samples, n_targets)
         The training targets, normalised with ``normalize_y=True``.
-    {common_attributes}
+    {attributes}
 
     Notes
     -----

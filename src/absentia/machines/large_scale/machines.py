@@ -119,17 +119,14 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     Parameters
     ----------
-    {feature_parameters}
     C : float, default=1.0
         Weight of the errors relative to the penalty.
     loss : {"squared_hinge", "least_squares"}, default="squared_hinge"
-    {lbfgs_parameters}
-    {feature_cache_parameters}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    {linear_attributes}
+    {attributes}
 
     Notes
     -----
@@ -167,16 +164,13 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
 
     Parameters
     ----------
-    {feature_parameters}
     C : float, default=1.0
         Weight of the likelihood relative to the penalty.
-    {lbfgs_parameters}
-    {feature_cache_parameters}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    {linear_attributes}
+    {attributes}
 
     Notes
     -----
@@ -220,16 +214,13 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
 
     Parameters
     ----------
-    {feature_parameters}
     alpha : float, default=1.0
         Strength of the penalty.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is not penalised.
-    {feature_cache_parameters}
+    {parameters}
 
     Attributes
     ----------
-    {linear_attributes}
+    {attributes}
 
     Notes
     -----

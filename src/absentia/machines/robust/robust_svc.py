@@ -94,12 +94,10 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         the same rows, or of independent draws, as the kernel's own is.
     gamma : float, "scale" or "loo", default="scale"
         Width of the kernel, as for :class:`SVC`.
-    {mask_weight}
-    {threads_and_shift}
+    {parameters}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_problems, n_samples)
         ``c``: one row for two classes, else one row per class (against the rest).
     intercept_ : ndarray of shape (n_problems,)
@@ -117,7 +115,7 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         Steps of the solver.
     n_cones_ : ndarray of int, shape (n_problems,)
         Rows that are uncertain enough to make a cone.
-    {common_attributes}
+    {attributes}
 
     Raises
     ------

@@ -34,20 +34,12 @@ class SVCCV(GramSearch, SupportVectorClassifier):
     ----------
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
         Penalties to try.
-    {search_parameters}
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the penalty of each class; ``"balanced"`` by one over its frequency.
-    {vote_parameters}
-    {solver_parameters}
-    {search_common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    {search_attributes}
-    classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -87,15 +79,11 @@ class SVRCV(GramSearch, SupportVectorRegressor):
         Penalties to try.
     epsilons : sequence of float, default=(0.1,)
         Widths of the epsilon tube to try, in units of ``y``.
-    {search_parameters}
-    {solver_parameters}
-    {search_common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    {search_attributes}
-    {support_attributes}
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -131,14 +119,11 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     ----------
     alphas : sequence of float, default=(1e-4, 1e-3, ..., 100)
         Penalties to try.
-    {search_parameters}
-    {search_common_parameters}
+    {parameters}
 
     Attributes
     ----------
-    {search_attributes}
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
@@ -175,25 +160,14 @@ class LogisticRegressionCV(GramSearch, LogisticSolver):
     ----------
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
         Inverse penalties to try.
-    {probability_search_parameters}
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is not penalised.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the loss of each class; ``"balanced"`` by one over its frequency.
-    tol : float, default=1e-6
-        When Newton's method stops, as in :class:`LogisticRegression`.
-    max_iter : int, default=100
-        Maximum number of Newton steps.
-    {search_common_parameters}
+    scoring : str, callable or None, default="neg_log_loss"
+        As in :class:`sklearn.model_selection.GridSearchCV`, for one score; None is the machine's
+        own ``score``.
+    {parameters}
 
     Attributes
     ----------
-    {search_attributes}
-    classes_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (1, n_samples) or (n_classes, n_samples)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_iter_ : ndarray of int, shape (1,)
-    {common_attributes}
+    {attributes}
 
     Examples
     --------
