@@ -7,36 +7,27 @@ error have the same form (:meth:`Beliefs.from_moments`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
-from absentia.beliefs.construction import (
-    category_probabilities,
-    check_parts,
-    joined,
-    mapped,
-    moments_by_row,
-    rescaled,
-    row_covariances,
-    selected,
-)
+from absentia.beliefs.construction import moments_by_row
 from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.display import draw_row, html_table
 from absentia.beliefs.draws import sampled
 from absentia.beliefs.limits import limited, tilted
-from absentia.beliefs.prior import Prior
+from absentia.beliefs.prior import Prior, check_codes
+from absentia.beliefs.row_mixtures import RowMixtures
 from absentia.missingness import Patterns
 from absentia.parameters import RandomState
-from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, RowIndex
+from absentia.tables import FloatArray
 from absentia.tables.margins import Margins
 from absentia.tables.phrases import counted
-from absentia.tables.stored import Stored, assume_valid, frozen
+from absentia.tables.stored import assume_valid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beliefs(Stored, MemoryRows):
+class Beliefs(RowMixtures):
     """An array of distributions, one per row of a table.
 
     Row ``i`` is the mixture ``sum_c exp(log_weights[i, c]) N(means[i, c], S[group_of_row[i], c])``
@@ -85,25 +76,6 @@ class Beliefs(Stored, MemoryRows):
     array([[0. , 0. ],
            [0. , 0.2]])
     """
-
-    log_weights: FloatArray
-    means: FloatArray
-    covariances: CovarianceTable
-    group_of_row: IntArray
-    patterns: Patterns
-    prior: Prior
-    codes: IntArray | None = None
-    margins: Margins | None = None
-
-    def __post_init__(self) -> None:
-        # Arrays are read-only, because slices share memory with the whole.
-        names = ["log_weights", "means", "group_of_row"]
-        for name in names if self.codes is None else [*names, "codes"]:
-            object.__setattr__(self, name, frozen(getattr(self, name).view()))
-
-    def validate(self) -> None:
-        """Raise ValueError unless all parts, and the indices between them, are consistent."""
-        check_parts(self)
 
     @classmethod
     def from_moments(
@@ -147,30 +119,40 @@ class Beliefs(Stored, MemoryRows):
         """
         return assume_valid(cls(*moments_by_row(means, covariances, variances, prior)))
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[Beliefs]) -> Beliefs:
-        """Join beliefs about rows of the same table, conditioned on the same density."""
-        return joined(parts)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.means)
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return int(self.means.shape[2])
-
-    @property
-    def labels(self) -> list[str]:
-        """Names of the columns: those that the density was fitted with, if any."""
-        given: list[str] | None = self.__dict__.get("_labels")
-        return super().labels if given is None else given
-
-    def labelled(self, names: Sequence[str] | None) -> Self:
-        """Set the names of columns for plots and frames, which model files do not store."""
-        self.__dict__["_labels"] = None if names is None else [str(name) for name in names]
-        return self
+    def validate(self) -> None:
+        """Raise ValueError unless all parts, and the indices between them, are consistent."""
+        kinds = {"patterns": Patterns, "covariances": CovarianceTable, "prior": Prior}
+        for name, kind in kinds.items():
+            self._require_type(name, kind)
+            getattr(self, name).ensure_valid()
+        self._require_array("means", np.float64, (len(self.patterns), None, None))
+        n, k, d = self.means.shape
+        self._require_array("log_weights", np.float64, (n, k))
+        self._require_array("group_of_row", np.intp, (n,))
+        table, masks = self.covariances, self.patterns.masks
+        self._require_indices("group_of_row", table.n_groups)
+        self._require_finite("means")
+        if np.isnan(self.log_weights).any() or (self.log_weights == np.inf).any():
+            raise ValueError("Beliefs.log_weights must be finite or minus infinity.")
+        columns = (masks.shape[1], table.n_features, self.prior.n_features)
+        if columns != (d, d, d) or not k or table.n_components != k:
+            raise ValueError(
+                f"Beliefs about {d} columns with {k} components have patterns, covariances and a "
+                f"prior about {columns} columns, and covariances of {table.n_components}."
+            )
+        # The prior has as many as its weights; arrays without rows may say any number.
+        if k not in (1, self.prior.n_components):
+            raise ValueError(
+                f"Beliefs with {k} components, {self.prior.n_components} in the prior."
+            )
+        table.validate_groups(self.patterns, self.group_of_row)
+        if self.codes is not None or self.prior.probabilities:
+            check_codes(self.codes, n, self.prior.n_categories)
+        if self.margins is not None:
+            self._require_type("margins", Margins)
+            self.margins.ensure_valid()
+            if len(self.margins.curves) != d:
+                raise ValueError(f"Beliefs about {d} columns have margins of other columns.")
 
     def __repr__(self) -> str:
         conditioned = self.covariances.is_conditioned
@@ -179,11 +161,6 @@ class Beliefs(Stored, MemoryRows):
             f"Beliefs of {counted(len(self), 'row')} in {counted(self.n_features, 'column')}, "
             f"{counted(self.n_components, 'component')}, {origin}"
         )
-
-    @property
-    def mask(self) -> BoolArray:
-        """Mask of the missing values, shape (n_samples, n_features)."""
-        return self.patterns.mask
 
     def checked(self, estimator: BaseEstimator) -> Beliefs:
         """Return the beliefs after checking their number of columns against training."""
@@ -205,26 +182,6 @@ class Beliefs(Stored, MemoryRows):
                 "indicator columns of them: density='gaussian' or 'mixture' in a machine that is "
                 "given a frame, or TableEncoder."
             )
-
-    @property
-    def n_components(self) -> int:
-        """The number of components of each row's mixture."""
-        return int(self.means.shape[1])
-
-    def __getitem__(self, rows: RowIndex) -> Beliefs:
-        """Return the beliefs about some rows; one integer gives beliefs of length one."""
-        return selected(self, rows)
-
-    def spread(self) -> FloatArray:
-        """Return the standard deviation of each value, shape (n_samples, n_features).
-
-        The root of the diagonal of :meth:`covariance`; zero where the value was observed.
-        """
-        variances = self.covariances.diagonals()[self.group_of_row]
-        if self.n_components > 1:
-            variances = variances + (self.means - self.mean()[:, None]) ** 2
-        total = np.einsum("ic,icj->ij", self.weights(), variances)
-        return np.sqrt(np.maximum(total, 0.0))
 
     def to_frame(self, index: object = None) -> pd.DataFrame:
         """Return a completed table with error bars, as a pandas frame.
@@ -271,54 +228,6 @@ class Beliefs(Stored, MemoryRows):
             A panel per column, over the density of all rows in grey.
         """
         return draw_row(self, row, max_columns)
-
-    def mean(self) -> FloatArray:
-        """Return the mean of each row, shape (n_samples, n_features).
-
-        ``sum_c weight[c] mean[c]``; observed entries come back to the last bit.
-        """
-        first = self.means[:, 0]
-        if self.n_components == 1:
-            return first.copy()
-        # Relative to the first component: where all components agree (observed entries), the
-        # differences vanish exactly, whatever the rounding of the weights.
-        offsets = self.means - first[:, None]
-        return first + np.einsum("ic,icj->ij", self.weights(), offsets)
-
-    def weights(self) -> FloatArray:
-        """Return the weight of each component for each row, summing to one."""
-        normaliser = logsumexp(self.log_weights, axis=1, keepdims=True)
-        return np.exp(self.log_weights - normaliser)
-
-    def probabilities(self, column: int) -> FloatArray:
-        """Return the probability of each category of a column, by row.
-
-        Parameters
-        ----------
-        column : int
-            Position among the columns of categories: 0 is the first.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_categories)
-            One for a category that was observed.
-        """
-        return category_probabilities(self, column)
-
-    @property
-    def missing_patterns(self) -> Patterns:
-        """Patterns of the missing values, numbers first and categories after them."""
-        if self.codes is None:
-            return self.patterns
-        return Patterns.of_mask(np.hstack([self.patterns.mask, self.codes < 0]))
-
-    def covariance(self) -> FloatArray:
-        """Return the covariance of each row, shape (n_samples, n_features, n_features).
-
-        ``sum_c weight[c] (S[c] + (mean[c] - mean)(mean[c] - mean)')``: the spread within the
-        components and between them.
-        """
-        return row_covariances(self)
 
     def sample(self, size: int | None = None, random_state: RandomState = None) -> FloatArray:
         """Draw completed rows.
@@ -398,53 +307,3 @@ class Beliefs(Stored, MemoryRows):
                [0., 1.]])
         """
         return tilted(self, shift, log_odds)
-
-    def to_table_units(self, values: FloatArray) -> FloatArray:
-        """Return numbers of the beliefs' columns in the units of the table.
-
-        The same numbers, unless the density has ``margins="normal-scores"``.
-        """
-        return values if self.margins is None else self.margins.backward(values)
-
-    def in_units(self, units: FloatArray, origin: FloatArray | float = 0.0) -> Beliefs:
-        """Return the beliefs about ``(x - origin) / units``, a unit per column."""
-        return rescaled(self, units, origin)
-
-    def tile(self, rows: slice) -> Beliefs:
-        """Return the beliefs about a range of rows, with :attr:`whole` set to all rows.
-
-        Choices that count rows or patterns (which formula, compiled or not) are made for the whole,
-        so that results do not depend on where a computation was cut.
-        """
-        part = self[rows]
-        start, stop, _ = rows.indices(len(self))
-        part.__dict__["_cut"] = self, slice(start, stop)
-        return part
-
-    @property
-    def whole(self) -> Beliefs:
-        """The beliefs that this is a :meth:`tile` of, or itself."""
-        return self.__dict__["_cut"][0] if "_cut" in self.__dict__ else self
-
-    @property
-    def rows_of_whole(self) -> slice:
-        """The positions of these rows in :attr:`whole`."""
-        return self.__dict__["_cut"][1] if "_cut" in self.__dict__ else slice(0, len(self))
-
-    def transform(self, A: ArrayLike, b: ArrayLike = 0.0) -> Beliefs:
-        """Return the beliefs about ``A x + b``.
-
-        After an affine map the missing part of a row is a general subspace, no longer a set of
-        columns: Eq. (2) of [Smieja2018]_. The new beliefs keep the missing masks only where ``A``
-        maps columns to columns one by one (it is diagonal); elsewhere no column counts as missing.
-
-        Parameters
-        ----------
-        A : array-like of shape (n_new_features, n_features)
-        b : array-like of shape (n_new_features,), default=0
-
-        Returns
-        -------
-        Beliefs
-        """
-        return mapped(self, A, b)
