@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 _MOST_BAD_CELLS = 3
 #: Fits of a density, each without the cells that the one before could not explain.
 _MOST_FITS = 5
-#: Rows that a component of a mixture stands for at least, to explain other rows of the same fit.
-_FEWEST_ROWS = 5
+#: Rows that a component of a mixture stands for at least, to explain rows that it was fitted to,
+#: or this share of them where they are few.
+_FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.05
 #: A cell that the rest of its row determines still has this share of its column's deviation.
 _SMALLEST_DEVIATION = 1e-7
 _LEVEL = number_between(1e-12, 0.5, expected="a rate between 0 and 0.5")
@@ -186,7 +187,8 @@ def fit_without_suspects(density: DensityLike, X: TableLike, level: float) -> tu
 def _without_rare_components(density: Density, n_rows: int) -> Density:
     """Return a fitted density without the components that stand for a few rows only."""
     rows_of_component = density.prior_.weights * n_rows
-    kept = np.flatnonzero(rows_of_component >= min(_FEWEST_ROWS, rows_of_component.max()))
+    fewest = min(_FEWEST_ROWS, max(2.0, _SMALLEST_SHARE * n_rows), rows_of_component.max())
+    kept = np.flatnonzero(rows_of_component >= fewest)
     if len(kept) == density.prior_.n_components:
         return density
     common = copy(density)

@@ -224,7 +224,8 @@ def predict_uncertainty(
     DRAWS.check("n_draws", n_draws)
     model = unwrapped(model)
     own = hasattr(model, "predict_uncertainty")
-    if isinstance(X, Beliefs) and not isinstance(model, KernelMachine):
+    inner = getattr(model, "best_estimator_", model)
+    if isinstance(X, Beliefs) and not isinstance(inner, KernelMachine):
         raise TypeError(
             f"{type(model).__name__} answers rows, but X holds beliefs: pass the rows, and as "
             "density one whose condition(X) returns such beliefs."
@@ -232,14 +233,13 @@ def predict_uncertainty(
     if own and density is None:
         doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
         return doubt
-    model = getattr(model, "best_estimator_", model)
-    if isinstance(model, KernelMachine) and density is None:
+    if isinstance(inner, KernelMachine) and density is None:
         return machine_uncertainty(
-            model, X, n_draws=n_draws, by_column=by_column, random_state=random_state
+            inner, X, n_draws=n_draws, by_column=by_column, random_state=random_state
         )
-    density = find_density(model) if density is None else density
+    density = find_density(inner) if density is None else density
     draws = {"n_draws": n_draws, "random_state": random_state, "n_jobs": n_jobs}
-    doubt = marginal_model(model, density, X, **draws).predict_uncertainty(X, by_column=by_column)
+    doubt = marginal_model(inner, density, X, **draws).predict_uncertainty(X, by_column=by_column)
     if own and doubt.unit == "variance" and not doubt.noise.any():
         # A model may know its noise and yet return no standard deviations.
         noise = model.predict_uncertainty(X, by_column=False).noise
