@@ -65,37 +65,12 @@ def _add_outer_products(sums, d, vectors, weighted, n_columns):
     Entry ``k`` of column ``j`` is the lane group ``k * TILE + j`` of both.
     """
     for r in range(d):
-        c = 0
-        while c <= r:
-            left = r * TILE * LANES
-            a = c * TILE * LANES
-            if c + 3 <= r:
-                b = a + TILE * LANES
-                e = b + TILE * LANES
-                f = e + TILE * LANES
-                t0 = load8(sums, (r * d + c) * LANES)
-                t1 = load8(sums, (r * d + c + 1) * LANES)
-                t2 = load8(sums, (r * d + c + 2) * LANES)
-                t3 = load8(sums, (r * d + c + 3) * LANES)
-                for j in range(n_columns):
-                    step = j * LANES
-                    x = load8(weighted, left + step)
-                    t0 = multiply_add8(x, load8(vectors, a + step), t0)
-                    t1 = multiply_add8(x, load8(vectors, b + step), t1)
-                    t2 = multiply_add8(x, load8(vectors, e + step), t2)
-                    t3 = multiply_add8(x, load8(vectors, f + step), t3)
-                store8(sums, (r * d + c) * LANES, t0)
-                store8(sums, (r * d + c + 1) * LANES, t1)
-                store8(sums, (r * d + c + 2) * LANES, t2)
-                store8(sums, (r * d + c + 3) * LANES, t3)
-                c += 4
-            else:
-                t0 = load8(sums, (r * d + c) * LANES)
-                for j in range(n_columns):
-                    step = j * LANES
-                    t0 = multiply_add8(load8(weighted, left + step), load8(vectors, a + step), t0)
-                store8(sums, (r * d + c) * LANES, t0)
-                c += 1
+        for c in range(r + 1):
+            total = load8(sums, (r * d + c) * LANES)
+            left, right = r * TILE * LANES, c * TILE * LANES
+            for j in range(0, n_columns * LANES, LANES):
+                total = multiply_add8(load8(weighted, left + j), load8(vectors, right + j), total)
+            store8(sums, (r * d + c) * LANES, total)
 
 
 @compiled(error_model="numpy", makes_arrays=False)
@@ -245,28 +220,23 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                 weight = load8(tile_weights, (j - tile) * LANES)
                 if observed[group]:
                     for r in range(size):
-                        feature = index[r]
-                        target8 = splat8(column_means[j, feature])
-                        store8(
-                            vector, r * LANES, subtract8(load8(shrunk, feature * LANES), target8)
-                        )
+                        own = load8(shrunk, index[r] * LANES)
+                        difference = subtract8(own, splat8(column_means[j, index[r]]))
+                        store8(vector, r * LANES, difference)
                     quadratic = symmetric_products(work, size, vector, solution)
                     log_value = multiply_add8(splat8(0.5), quadratic, load8(observed_part, 0))
                     log_value = add8(log_value, splat8(column_constants[j]))
-                    weight = multiply8(
-                        weight, over_root_of_determinant(log_value, determinant, scaled)
-                    )
+                    value = over_root_of_determinant(log_value, determinant, scaled)
+                    weight = multiply8(weight, value)
                     for r in range(size):
                         q = multiply8(weight, load8(solution, r * LANES))
                         place = index[r] * LANES
                         store8(linear, place, subtract8(load8(linear, place), q))
                         for c in range(r + 1):
                             place = (index[r] * d + index[c]) * LANES
-                            store8(
-                                outer,
-                                place,
-                                multiply_add8(q, load8(solution, c * LANES), load8(outer, place)),
-                            )
+                            entry = load8(outer, place)
+                            entry = multiply_add8(q, load8(solution, c * LANES), entry)
+                            store8(outer, place, entry)
                     store8(count_observed, 0, add8(weight, load8(count_observed, 0)))
                 else:
                     place_of = n_vectors * LANES
@@ -288,9 +258,8 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                         splat8(-0.5), add8(corner, quadratic), load8(row_part, 0)
                     )
                     log_value = add8(log_value, splat8(column_constants[j]))
-                    weight = multiply8(
-                        weight, over_root_of_determinant(log_value, determinant, scaled)
-                    )
+                    value = over_root_of_determinant(log_value, determinant, scaled)
+                    weight = multiply8(weight, value)
                     for r in range(size):
                         place = index[r] * TILE * LANES + place_of
                         entry = add8(load8(vectors, place), load8(solution, r * LANES))
@@ -310,15 +279,8 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
         if any_observed:
             _add_observed(sums, outer, linear, count_observed, lanes, scaled, solution)
         for lane in range(n_rows):
+            block = lanes.blocks[lane * d * d : (lane + 1) * d * d]
             _finish_row(
-                totals[first + lane],
-                sums,
-                count[lane],
-                lane,
-                lanes.members[lane],
-                lanes.sizes[lane],
-                lanes.masks[lane],
-                lanes.blocks[lane * d * d : (lane + 1) * d * d],
-                base,
-                scaled,
-            )
+                totals[first + lane], sums, count[lane], lane, lanes.members[lane],
+                lanes.sizes[lane], lanes.masks[lane], block, base, scaled,
+            )  # fmt: skip
