@@ -66,6 +66,7 @@ def test_several_parameters_and_the_wald_test():
     assert single == pytest.approx(found.estimates[1] ** 2 / found.covariance[1, 1], rel=1e-10)
     assert "Pooled over 8 imputations" in str(found)
     assert list(found.to_frame().index) == ["a", "b"]
+    assert "<th>a</th>" in found._repr_html_()
 
 
 def test_without_missing_values_pooling_is_the_complete_fit():

@@ -153,6 +153,10 @@ class PooledEstimates:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(float_format="{:.4g}".format)  # names are escaped
+        return f"<p>Pooled over {self.m} imputations</p>{table}"
+
 
 def pool(
     estimates: ArrayLike,
