@@ -149,11 +149,11 @@ class ExpectedRBF(_RBF):
     A pair costs ``min(|L|, |O|)^3 / 6`` multiply-adds, ``L`` and ``O`` being what one of the rows
     misses and has, and less where many rows share a pattern; complete rows cost what scikit-learn's
     ``rbf_kernel`` costs. A metric other than the Euclidean adds ``d^2``. A mixture of ``k``
-    components costs up to ``k^2`` times that: pairs of components that would add less than 1e-14 of
-    an entry are left out. On wide tables in the Euclidean metric a pair costs instead about the
-    squares of what each row misses and 5/6 of the cube of what both miss. With
+    components costs ``k^2`` times that. On wide tables in the Euclidean metric a pair costs instead
+    about the squares of what each row misses and 5/6 of the cube of what both miss. With
     :class:`LowRankDensity` of ``q`` factors a pair costs about ``q^2 |L| + 2 q d + 3 q^3`` where
-    that is less and the metric is diagonal.
+    that is less and the metric is diagonal. In both cases pairs of components that would add less
+    than 1e-14 of an entry are left out.
     For accuracy's sake a pair costs ``d^3 / 6`` where the other columns leave a column less than a
     millionth of its variance, where the variance of the RBF is less than 1e-5 of a column's, or
     where rows on both sides lie more than some 2000 widths of the RBF from the mean of the density.

@@ -80,8 +80,8 @@ class Ordering:
 class Bounds(NamedTuple):
     """Argument of compiled loops: an entry is at most the product of its row's and column's bound.
 
-    Where a loop accumulates, additions of less than the share ``negligible`` of an entry are left
-    out.
+    Where overlaps or factors accumulate, additions of less than the share ``negligible`` of an
+    entry are left out: these compute few pairs at a time, of which all may be negligible.
     """
 
     rows: FloatArray
