@@ -139,12 +139,12 @@ class TestAgainstTheOracle:
     @pytest.mark.parametrize("n_components", [1, 2])
     def test_rows_that_miss_little_or_much(self, n_components, rate):
         rng = np.random.default_rng(5)
-        X = rng.normal(size=(21, 6))
+        X = rng.normal(size=(13, 6))
         X[rng.random(X.shape) < rate] = np.nan
         X[3] = np.nan
         P = beliefs_about(random_prior(6, n_components, rng), X)
         c = np.exp(rng.normal(size=6))
-        weights = rng.normal(size=(21, 21))
+        weights = rng.normal(size=(13, 13))
         for make, kernel, by_widths in (
             (ExpectedRBF, oracles.expected_rbf, oracles.log_expected_rbf_by_widths),
             (GenRBF, oracles.genrbf, oracles.log_genrbf_by_widths),
