@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.stats import ttest_rel
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -11,8 +13,14 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 import absentia
 from absentia.cli.app import train_command
-from absentia.recipe.comparison import QUICK_METHODS, Comparison, compare, standard_error
-from absentia.recipe.training import BASELINES, Baseline
+from absentia.recipe.comparison import (
+    QUICK_METHODS,
+    Comparison,
+    _names_of,
+    compare,
+    standard_error,
+)
+from absentia.recipe.training import BASELINES, METHODS, Baseline
 
 RNG = np.random.default_rng(0)
 FOLDS = RNG.normal(0.8, 0.02, size=5)
@@ -107,6 +115,19 @@ def test_only_what_can_be_trained_is_recommended(score, difference):
 
 def test_a_quick_comparison_has_the_automatic_machine():
     assert QUICK_METHODS[0] == "automatic"
+    assert "automatic" in _names_of(None)
+    assert set(QUICK_METHODS) <= {*METHODS, *BASELINES}
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "pyarrow"])
+def test_every_kind_of_table_is_compared_alike(kind):
+    X = RNG.normal(size=(60, 2)).round(1)
+    X[::7, 1] = np.nan
+    table = pd.DataFrame(X, columns=["x0", "x1"])
+    make = {"polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas, "array": np.asarray}
+    found = compare(make.get(kind, pd.DataFrame)(table), X[:, 0] > 0, methods=["random-forest"])
+    assert "60 rows, 2 columns after encoding" in " ".join(found.notes)
+    assert found.best == "random-forest"
 
 
 @pytest.fixture(scope="module")

@@ -219,12 +219,7 @@ def _regions(model: TableModel, rows: Any, coverage: float) -> dict[str, np.ndar
     return found
 
 
-def written_with(
-    frame: pd.DataFrame,
-    found: dict[str, np.ndarray],
-    *,
-    keep: bool,
-) -> pd.DataFrame:
+def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: bool) -> pd.DataFrame:
     """Return predictions as a frame, next to the input if requested.
 
     No column of the input is overwritten: where it has one named ``prediction``, that of the model

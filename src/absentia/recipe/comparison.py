@@ -25,6 +25,7 @@ from absentia.reports.report_page import Page
 from absentia.tables import FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted, with_names
+from absentia.tables.reading import as_frame, from_arrow, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,6 @@ __all__ = ["Comparison", "compare"]
 
 _FOLDS = 5
 _LEVEL = 0.05
-_MOST_NAMED = 4
 #: Methods and rows of a comparison that takes less than a minute.
 QUICK_METHODS = (
     *(AUTOMATIC, "genrbf", "mean-indicator", "hist-gradient-boosting", "random-forest"),
@@ -239,9 +239,7 @@ class Comparison:
         if len(order) > 1 and not as_good and name == best:
             sentences.append("It is significantly ahead of all others.")
         elif as_good and name == best:
-            more = len(as_good) - _MOST_NAMED
-            named = ", ".join(as_good[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            where = f"from {named}"
+            where = f"from {', '.join(as_good)}"
             if len(order) > 2 and len(as_good) == len(order) - 1:
                 where = f"between the {len(order)} methods"
             sentences.append(f"There is no significant difference {where}.")
@@ -336,9 +334,9 @@ def _behind(best: FloatArray, other: FloatArray) -> bool:
 
 def _split(X: Any, y: Any, task: str | None, ignore: Sequence[str]) -> tuple[LearningTable, str]:
     """Return a table split from its target, and the name of the target."""
-    pd = optional_import("pandas", "tables", "A comparison")
-    frame = pd.DataFrame(X.to_pandas() if hasattr(X, "to_pandas") else X)
-    frame.columns = [f"x{name}" if isinstance(name, int) else str(name) for name in frame.columns]
+    frame = as_frame(X)
+    if not is_frame(from_arrow(X)):
+        frame.columns = [f"x{name}" for name in frame.columns]
     if isinstance(y, str):
         return split_target(frame, y, task, ignore=ignore), y
     target = str(getattr(y, "name", None) or "target")

@@ -168,6 +168,7 @@ class RowAnswers:
         else:
             data["prediction"] = self.model.predict(rows)
         data |= self.model.doubts(rows).by_name()
+        data.pop("calibration_rows", None)
         data["due_to_unknown"] = data.pop("due_to_missing")
         data["unknown_fields"] = self._unknown_fields(rows)
         kept = self.model.unused(read.frame).reset_index(drop=True)
@@ -208,9 +209,10 @@ class RowAnswers:
         for name, cost in costs.items():
             POSITIVE.check(f"The cost of {name}", cost)
         known = {name: cost for name, cost in costs.items() if name in self._widths}
+        names = {"column": "name", "gain_per_cost": "per_cost"}
         return [
-            {"name": found.pop("column"), "per_cost": _finite(found.pop("gain_per_cost")), **found}
-            for found in self.model.next_measurements(row, known)[0]
+            {names.get(k, k): _finite(v) if k == "gain_per_cost" else v for k, v in entry.items()}
+            for entry in self.model.next_measurements(row, known)[0]
         ]
 
     def _unknown_fields(self, rows: Table) -> np.ndarray:
