@@ -12,7 +12,7 @@ from absentia import SVR, ConjugateGradientRidge, GaussianDensity, GenRBF, Kerne
 from absentia.kernels.metric import resolve_gamma
 from absentia.machines.search import widths
 from absentia.machines.search.kernel_family import KernelFamily
-from absentia.machines.search.widths import GAMMA_BOUNDS, least_error, leave_one_out_error
+from absentia.machines.search.widths import GAMMA_BOUNDS, least_error, leave_one_out_errors
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from machines.contract import table, targets_of
 
@@ -38,7 +38,7 @@ def test_error_is_that_of_leaving_out_one_by_one():
         coefficients = np.linalg.solve(K[np.ix_(others, others)] + 0.3 * np.eye(29), codes[others])
         residuals.append(codes[i] - K[i, others] @ coefficients)
     expected = np.mean(np.square(residuals))
-    np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3), expected, rtol=1e-10)
+    np.testing.assert_allclose(leave_one_out_errors(K, codes, [0.3])[0], expected, rtol=1e-10)
 
 
 def test_weighted_error_is_that_of_leaving_out_one_by_one():
@@ -53,7 +53,9 @@ def test_weighted_error_is_that_of_leaving_out_one_by_one():
         coefficients = np.linalg.solve(W @ inner + 0.3 * np.eye(29), W @ codes[others])
         residuals.append(codes[i] - K[i, others] @ coefficients)
     expected = np.sum(weights * np.mean(np.square(residuals), axis=1)) / weights.sum()
-    np.testing.assert_allclose(leave_one_out_error(K, codes, 0.3, weights), expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        leave_one_out_errors(K, codes, [0.3], weights)[0], expected, rtol=1e-10
+    )
 
 
 def test_rows_of_no_weight_have_no_say_in_gamma():
@@ -77,7 +79,7 @@ def test_only_the_ratios_of_weights_matter_for_gamma():
 
 
 def test_a_matrix_that_cannot_be_factored_is_no_candidate():
-    assert leave_one_out_error(-np.eye(3), np.ones((3, 1)), 0.5) == np.inf
+    assert leave_one_out_errors(-np.eye(3), np.ones((3, 1)), [0.5])[0] == np.inf
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -87,7 +89,7 @@ def test_the_search_ends_where_a_fine_grid_is_lowest(seed):
 
     def best_error(gamma):
         K = GenRBF(gamma)(P)
-        return min(leave_one_out_error(K, codes, r) for r in np.logspace(-5, 3, 17))
+        return leave_one_out_errors(K, codes, np.logspace(-5, 3, 17)).min()
 
     chosen = chosen_gamma(P, codes)
     finest = min(best_error(0.3 * 4.0**step) for step in np.arange(-4, 4.1, 0.5))
@@ -188,7 +190,7 @@ def test_kernel_ridge_minimises_its_own_leave_one_out_error(weights):
     beliefs, codes = machine.beliefs_, t[:, None]
 
     def own_error(gamma):
-        return leave_one_out_error(GenRBF(gamma)(beliefs), codes, 0.5, weights)
+        return leave_one_out_errors(GenRBF(gamma)(beliefs), codes, [0.5], weights)[0]
 
     chosen = machine.kernel_.gamma
     assert own_error(chosen) < min(own_error(chosen * 2), own_error(chosen / 2))

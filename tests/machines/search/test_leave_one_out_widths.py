@@ -21,7 +21,7 @@ from absentia import (
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.search.widths import (
     least_error,
-    leave_one_out_error,
+    leave_one_out_errors,
     leave_one_out_gradient,
 )
 
@@ -43,11 +43,11 @@ def test_the_gradient_is_that_of_differences(weighted):
     D = D + D.T
     weights = rng.uniform(0.5, 2, 12) if weighted else None
     error, by_kernel, by_ridge = leave_one_out_gradient(K, codes, 0.3, weights)
-    assert error == pytest.approx(leave_one_out_error(K, codes, 0.3, weights), rel=1e-12)
+    assert error == pytest.approx(leave_one_out_errors(K, codes, [0.3], weights)[0], rel=1e-12)
     h = 1e-6
-    around = [leave_one_out_error(K + s * h * D, codes, 0.3, weights) for s in (1, -1)]
+    around = [leave_one_out_errors(K + s * h * D, codes, [0.3], weights)[0] for s in (1, -1)]
     assert np.vdot(by_kernel, D) == pytest.approx((around[0] - around[1]) / (2 * h), rel=1e-6)
-    around = [leave_one_out_error(K, codes, 0.3 * np.exp(s * h), weights) for s in (1, -1)]
+    around = [leave_one_out_errors(K, codes, [0.3 * np.exp(s * h)], weights)[0] for s in (1, -1)]
     assert by_ridge == pytest.approx((around[0] - around[1]) / (2 * h), rel=1e-6)
 
 

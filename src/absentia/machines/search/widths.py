@@ -85,26 +85,19 @@ def kernel_by_leave_one_out(
     return least_error(family, known, *given)
 
 
-def leave_one_out_error(
-    K: FloatArray, codes: FloatArray, ridge: float, sample_weight: FloatArray | None = None
-) -> float:
-    """Return the mean squared error of kernel ridge regression when each row is left out in turn.
-
-    ``codes``, (n_samples, n_codes), are the targets as numbers; ``ridge`` is added to the diagonal.
-    A row of larger weight is fitted more closely, and counts for more in the mean. The error is
-    infinite if ``K + ridge I`` is not positive definite.
-    """
-    return float(_leave_one_out_errors(K, codes, np.array([ridge]), sample_weight)[0])
-
-
-def _leave_one_out_errors(
-    K: FloatArray, codes: FloatArray, ridges: FloatArray, sample_weight: FloatArray | None
+def leave_one_out_errors(
+    K: FloatArray, codes: FloatArray, ridges: ArrayLike, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """Return the errors for all ridges from one eigendecomposition.
+    """Return the mean squared error of kernel ridge regression without each row, for each ridge.
 
-    With ``c`` the square roots of the weights, ``K + r diag(1/c^2)`` is ``diag(1/c) (S + r I)
-    diag(1/c)`` for ``S = diag(c) K diag(c)``.
+    ``codes``, (n_samples, n_codes), are the targets as numbers; ``ridges`` are added to the
+    diagonal. A row of larger weight is fitted more closely, and counts for more in the mean. The
+    error is infinite if ``K + ridge I`` is not positive definite.
+
+    One eigendecomposition serves all ridges: with ``c`` the square roots of the weights,
+    ``K + r diag(1/c^2)`` is ``diag(1/c) (S + r I) diag(1/c)`` for ``S = diag(c) K diag(c)``.
     """
+    ridges = np.asarray(ridges, dtype=np.float64)
     counts = np.ones(len(K)) if sample_weight is None else sample_weight
     root = np.sqrt(counts)[:, None]
     values, vectors = eigh(root * K * root.T, driver="evd", check_finite=False)
@@ -192,7 +185,7 @@ def least_error(
         K = family.at(point)(beliefs[few], n_jobs=n_jobs)
         size = float(np.diagonal(K).mean())
         some = np.unique(np.clip(size * grid, max(least, size * _RIDGES[0] ** 2), most))
-        errors = _leave_one_out_errors(K, codes[few], some, of_few).tolist()
+        errors = leave_one_out_errors(K, codes[few], some, of_few).tolist()
         return [(e, np.append(point, np.log(r))) for e, r in zip(errors, some, strict=True)]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
