@@ -9,7 +9,7 @@ from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
 from absentia.predictions.wrapped_model import RowFormat
-from absentia.tables.stored import StoredType
+from absentia.tables.stored import FRAME_PARTS
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,11 @@ from absentia.tables.stored import StoredType
 )
 def test_types_that_nobody_should_look_up_are_refused(kind, dtype):
     with pytest.raises(ValueError, match="is not known"):
-        StoredType(kind, dtype).validate()
-    with pytest.raises(ValueError, match=r"of another type|is not known"):
-        RowFormat("pandas", ("a",), (StoredType(kind, dtype),)).validate()
+        FRAME_PARTS["column type"](kind, dtype, None, False)
+    with pytest.raises(ValueError, match="of another type"):
+        RowFormat("pandas", ("a",), (dtype,)).validate()
+    with pytest.raises(ValueError, match="of another type"):
+        RowFormat("pandas", ("a",), (np.dtype("S15000000"),)).validate()
     with pytest.raises(ValueError, match="RowFormat of"):
         RowFormat(kind, ("a",)).validate()
 
@@ -36,14 +38,16 @@ def test_types_that_nobody_should_look_up_are_refused(kind, dtype):
     "dtype", ["int8", "Float32", "category", "object", "double[pyarrow]", "datetime64[ns, UTC]"]
 )
 def test_types_of_columns_are_known(dtype):
-    StoredType("pandas", dtype).validate()
+    made = FRAME_PARTS["column type"]("pandas", dtype, None, False)
+    RowFormat("pandas", ("a",), (made,)).validate()
 
 
 def test_polars_is_asked_for_types_only():
     polars = pytest.importorskip("polars")
-    assert StoredType("polars", "Int64").dtype() == polars.Int64
-    assert StoredType("polars", "read_csv").dtype() is None
-    assert StoredType("polars", "Datetime(time_unit='us')").dtype() is None
+    make = FRAME_PARTS["column type"]
+    assert make("polars", "Int64", None, False) == polars.Int64
+    assert make("polars", "read_csv", None, False) is None
+    assert make("polars", "Datetime(time_unit='us')", None, False) is None
 
 
 @pytest.mark.parametrize("code", [3, 5_000_000, -2])

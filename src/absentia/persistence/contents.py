@@ -33,7 +33,6 @@ from absentia.persistence.compiled_parts import COMPILED_CHECKS
 from absentia.persistence.kinds import (
     ANY_SCALAR,
     kind_of,
-    kind_of_words,
     known_kinds,
     model_types,
     parameter_names,
@@ -42,8 +41,6 @@ from absentia.persistence.kinds import (
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError, Stored
 
-#: Numbers that a Mersenne twister holds; its place in them is not checked by NumPy.
-_TWISTER_NUMBERS = 624
 #: The last code point of Unicode.
 _LAST_CHARACTER = 0x10FFFF
 #: Processes that a model may start when it predicts.
@@ -52,10 +49,6 @@ _MOST_JOBS = 512
 _LARGEST = 1e200
 #: Columns of the tables that a model predicts. A page that shows a model names every column.
 _MOST_COLUMNS = 10**6
-_PLAIN = ANY_SCALAR | {slice, dict, list, tuple, set}
-#: Modules of scikit-learn's compiled parts of models, which have no attributes of Python's.
-_COMPILED = ("sklearn._loss._loss", "sklearn.tree._tree")
-
 _METHODS = (
     *("predict", "predict_proba", "decision_function", "score_samples"),
     *("transform", "impute", "predict_interval", "predict_set"),
@@ -117,8 +110,10 @@ def check_contents(model: BaseEstimator) -> list[Any]:
         if isinstance(value, np.ndarray):
             if value.dtype.char in "?U" and value.nbytes:
                 _check_entries(value)
-        elif type(value) not in _PLAIN:
-            _check_kinds(value, attributes)
+        elif isinstance(value, Stored):
+            _check_fields(value, attributes)
+        elif attributes:
+            _check_attributes(type(value), attributes)
     # These checks look into objects inside of others, whose kinds are known by now.
     inner = [value for value, _ in found]
     for value in inner:
@@ -160,27 +155,6 @@ def _objects_in(model: BaseEstimator) -> list[tuple[Any, dict[str, Any]]]:
             pending += attributes.values()
         seen[id(value)] = value, attributes
     return list(seen.values())
-
-
-def _check_kinds(value: Any, attributes: dict[str, Any]) -> None:
-    """Refuse a value that is not known, or holds what is not."""
-    if isinstance(value, Stored):
-        _check_fields(value, attributes)
-    elif isinstance(value, np.random.RandomState):
-        state: Any = value.get_state(legacy=False)
-        if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:
-            raise ValueError("a random number generator in an impossible state")
-    elif isinstance(value, np.random.Generator):
-        if type(value.bit_generator) is not np.random.PCG64:
-            raise ValueError(f"random numbers of {type(value.bit_generator).__name__}")
-    elif type(value) in trusted_names().values():
-        _check_attributes(type(value), attributes)
-    elif not (
-        kind_of_words("dtype | function").holds(value)
-        or kind_of_words("bunch of estimator/str").holds(value)
-        or type(value).__module__ in _COMPILED
-    ):
-        raise ValueError(f"{_called(value)}, which no model needs")
 
 
 def _called(value: object) -> str:

@@ -168,7 +168,7 @@ def _read(stream: BinaryIO, max_bytes: int) -> BaseEstimator:
         line = packed.readline(most + 1)
         header = _header(line) if len(line) <= most else {"arrays": []}
         layouts = [_layout(*entry) for entry in header["arrays"]]
-        size = len(line) + sum(math.prod(shape) * dtype.itemsize for shape, dtype, _ in layouts)
+        size = len(line) + sum([math.prod(shape) * dtype.itemsize for shape, dtype, _ in layouts])
         if size > max_bytes or len(line) > most:
             raise _RefusedError(
                 f"unpacks to {size:,} bytes or more, {len(line):,} of them a description, but at "

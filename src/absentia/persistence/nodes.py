@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -36,7 +37,14 @@ from sklearn.utils import Bunch
 from absentia.persistence.compiled_parts import tree_records
 from absentia.persistence.kinds import ANY_SCALAR, known_kinds, trusted_names
 from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES, PARTS
-from absentia.tables.stored import Stored, require_array
+from absentia.tables.stored import (
+    CELLS,
+    FRAME_PARTS,
+    Stored,
+    made_cell,
+    parts_of_frame,
+    require_array,
+)
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
@@ -46,7 +54,7 @@ _MOST_NESTED = 10
 _TYPES = re.compile(
     r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)|\|S\d{1,9}|<U\d{1,9}|<[Mm]8(\[(Y|M|W|D|h|m|s|ms|us|ns)\])?"
 )
-_PLAIN = (type(None), bool, int, float, str)
+_PLAIN = {type(None), bool, int, float, str}
 _DICTS = {"dict": dict, "OrderedDict": OrderedDict, "Bunch": Bunch}
 _NUMPY_SCALARS = {kind.__name__: kind for kind in NUMPY_TYPES}
 _NUMBER_TYPES = {f"{kind.__module__}.{kind.__name__}": kind for kind in NUMBER_TYPES}
@@ -65,7 +73,8 @@ def _records() -> dict[str, np.dtype[Any]]:
     return dict(zip(("tree", "boosted tree"), tree_records(), strict=True))
 
 
-def type_of_name(name: Any) -> np.dtype[Any]:
+@cache
+def type_of_name(name: str) -> np.dtype[Any]:
     """Return the type of an array that is stored as bytes; raise ValueError for other types."""
     if type(name) is not str or not (name in _records() or _TYPES.fullmatch(name)):
         raise ValueError(f"an array of {name!r}")
@@ -93,6 +102,8 @@ class Writer:
         if kind in _PLAIN:
             return value
         if kind is list:
+            if {*map(type, value)} <= _PLAIN:
+                return value
             return [*map(self.node, value)]
         if id(value) in self._object_numbers:
             return {"same": self._object_numbers[id(value)]}
@@ -152,6 +163,9 @@ class Writer:
         if kind.__module__ == "sklearn._loss._loss" and kind.__name__ in _LOSSES:
             make, arguments = value.__reduce__()[:2]
             return "loss", [kind.__name__, *(arguments if make is kind else ())]
+        found = parts_of_frame(value)
+        if found is not None:
+            return found[0], self.node(found[1])
         own = value if hasattr(value, "__name__") else kind
         name = f"{getattr(own, '__module__', '')}.{own.__name__}"
         for table, names in (("type", _NUMBER_TYPES), ("function", _FUNCTIONS)):
@@ -177,7 +191,7 @@ class Reader:
 
     def model(self, node: Any) -> Any:
         """Return what a node describes, having read every array."""
-        model = self._value(node, 1, 0)
+        (model,) = self._values([node], 1, 0)
         if len(self._read) != len(self._arrays):
             raise ValueError("arrays that nothing reads")
         return model
@@ -193,22 +207,30 @@ class Reader:
         if self._n_nodes > self._most:
             raise ValueError(f"more than {self._most:,} objects")
 
+    def _values(self, nodes: Iterable[Any], depth: int, nested: int) -> list[Any]:
+        """Return the values of the nodes inside of another one."""
+        nodes = list(nodes)
+        self._count(len(nodes), depth, nested)
+        return [
+            node if type(node) in _PLAIN else self._value(node, depth, nested) for node in nodes
+        ]
+
     def _value(self, node: Any, depth: int, nested: int) -> Any:
-        self._count(1, depth, nested)
         if type(node) is list:
-            return [self._value(entry, depth + 1, nested) for entry in node]
-        if type(node) is not dict:
-            return node
+            return self._values(node, depth + 1, nested)
         if len(node) != 1:
             raise ValueError(f"a node of {len(node)} kinds")
         ((name, content),) = node.items()
-        if name == "same":
-            value, n_nodes, deep, estimators = self._objects[_index(content, self._objects)]
+        if name in ("array", "same"):
+            known = self._arrays if name == "array" else self._objects
+            if type(content) is not int or not 0 <= content < len(known):
+                raise ValueError(f"number {content!r} of {len(known)}")
+            if name == "array":
+                self._read.add(content)
+                return self._arrays[content]
+            value, n_nodes, deep, estimators = self._objects[content]
             self._count(n_nodes, depth + deep, nested + estimators)
             return value
-        if name == "array":
-            self._read.add(_index(content, self._arrays))
-            return self._arrays[content]
         kind = trusted_names().get(name)
         if kind is None and name not in ("RandomState", "Generator"):
             return self._part(name, content, depth, nested)
@@ -217,11 +239,10 @@ class Reader:
             value = self._object(name, kind, content, depth, nested)
         else:
             make = _random_state if name == "RandomState" else _generator
-            value = make(*self._value(content, depth, nested))
-        size = self._n_nodes - before + 1
-        reach = self._reach
-        self._objects.append((value, size, reach[0] - depth, reach[1] - nested))
-        self._reach = max(outer[0], reach[0]), max(outer[1], reach[1])
+            value = make(*self._values(content, depth + 1, nested))
+        (deep, estimators), size = self._reach, self._n_nodes - before
+        self._objects.append((value, size, deep - depth, estimators - nested))
+        self._reach = max(outer[0], deep), max(outer[1], estimators)
         return value
 
     def _object(self, name: str, kind: type, content: Any, depth: int, nested: int) -> Any:
@@ -229,11 +250,11 @@ class Reader:
             raise ValueError(f"{name} without attributes")
         unknown = sorted(content.keys() - known_kinds(kind).keys())
         if unknown:
-            raise NotTrustedError(", ".join(f"{name}.{attribute}" for attribute in unknown))
+            raise NotTrustedError(", ".join([f"{name}.{attribute}" for attribute in unknown]))
         nested += issubclass(kind, BaseEstimator)
-        attributes = {
-            attribute: self._value(held, depth + 1, nested) for attribute, held in content.items()
-        }
+        attributes = dict(
+            zip(content, self._values(content.values(), depth + 1, nested), strict=True)
+        )
         value = object.__new__(kind)
         if isinstance(value, Stored):
             value.__setstate__(attributes)
@@ -250,20 +271,16 @@ class Reader:
             return number
         if name in ("type", "function", "dtype"):
             return _named(name, content)
+        if name in CELLS and type(content) is str:
+            return made_cell(name, content)
         if name not in (*_LISTS, *_DICTS, *_CALLS):
             raise NotTrustedError(name)
         if type(content) is not list:
             raise ValueError(f"a {name} of no entries")
-        entries = self._value(content, depth, nested)
+        entries = self._values(content, depth + 1, nested)
         if name in _DICTS:
             return _dict(name, entries)
         return _LISTS[name](entries) if name in _LISTS else _CALLS[name](*entries)
-
-
-def _index(number: Any, known: list[Any]) -> int:
-    if type(number) is not int or not 0 <= number < len(known):
-        raise ValueError(f"number {number!r} of {len(known)}")
-    return number
 
 
 def _named(kind: str, name: Any) -> Any:
@@ -346,6 +363,8 @@ def _random_state(key: Any, position: Any, has_gauss: Any, gauss: Any) -> Random
     require_array("key", key, np.uint32, (_TWISTER_NUMBERS,))
     _require(int, position, has_gauss)
     _require(float, gauss)
+    if not 0 <= position <= _TWISTER_NUMBERS:  # NumPy does not look
+        raise ValueError("a random number generator in an impossible state")
     made = RandomState(0)
     made.set_state(("MT19937", key, position, has_gauss, gauss))
     return made
@@ -379,4 +398,5 @@ _CALLS: dict[str, Any] = {
     "masked": _masked,
     "Tree": _tree,
     "loss": _loss,
+    **FRAME_PARTS,
 }

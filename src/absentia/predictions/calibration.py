@@ -115,7 +115,7 @@ class Calibration(Stored):
         weighting: Weighting | None = None,
     ) -> Iterator[Comparison]:
         """Yield comparisons that together have every new row once."""
-        known, hides = self.table.opened(), method not in ("split", "cross")
+        known, hides = self.table, method not in ("split", "cross")
         # Where nothing is hidden, one comparison serves all rows.
         patterns = Patterns.of_mask(new.mask if hides else np.zeros_like(new.mask))
         for mask, rows in zip(patterns.masks, patterns.rows_by_pattern(), strict=True):

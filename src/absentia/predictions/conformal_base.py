@@ -194,7 +194,7 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
                 mechanism = fit_mechanism(completed, learned.mask)
         return {
             "estimator_": model[0] if len(model) == 1 else model,
-            "calibration_": Calibration(table.stored(), tuple(models), which, counts),
+            "calibration_": Calibration(table.copied(), tuple(models), which, counts),
             "calibration_targets_": y,
             "density_": density,
             "mechanism_": mechanism,
@@ -202,7 +202,7 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
 
     def _compare(self, table: HidingTable, answer: Answer) -> Iterator[Comparison]:
         """Yield comparisons of new rows with calibration rows by the method."""
-        weighting, known = None, self.calibration_.table.opened()
+        weighting, known = None, self.calibration_.table
         if self.method == "weighted":
             own = complete(self.density_, known, self.calibration_targets_, self.n_draws, 1)
             new = complete(self.density_, table, None, self.n_draws, 2)

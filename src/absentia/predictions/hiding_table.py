@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
 from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
-from absentia.tables.stored import Stored, StoredFrame
+from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
 
@@ -22,8 +22,8 @@ class HidingTable(Stored, Rows):
     """A user's table whose rows can be taken with more values missing.
 
     ``names`` are the columns of a frame, None for an array. ``values`` are an array, also for a
-    frame of polars, or a pandas frame, a StoredFrame in a fitted model. A value with limits is not
-    missing in ``mask``; its limits are hidden with it.
+    frame of polars, or a pandas frame. A value with limits is not missing in ``mask``; its limits
+    are hidden with it.
     """
 
     names: tuple[Any, ...] | None
@@ -38,12 +38,12 @@ class HidingTable(Stored, Rows):
         if self.names is not None:
             self._require_type("names", tuple)
             n_columns = len(self.names)
-        if isinstance(self.values, StoredFrame):
-            self.values.validate()
-            shape = (*{len(column) for column in self.values.columns}, n_columns)
+        if hasattr(self.values, "iloc"):
+            if self.names != tuple(self.values.columns):
+                raise ValueError("HidingTable with other names than its frame.")
         else:
             self._require_array("values", np.float64, (None, n_columns))
-            shape = self.values.shape
+        shape = self.values.shape
         self._require_array("mask", bool, shape)
         for name in ("lower", "upper") if self.lower is not None else ():
             self._require_array(name, np.float64, shape)
@@ -70,15 +70,11 @@ class HidingTable(Stored, Rows):
         values = as_table(X)
         return cls(tuple(X.columns) if is_frame(X) else None, values, np.isnan(values))
 
-    def stored(self) -> HidingTable:
-        """Return the rows in a form that a model file can hold, the index of a frame apart."""
-        frame = hasattr(self.values, "iloc")
-        return replace(self, values=StoredFrame.of(self.values)) if frame else self
-
-    def opened(self) -> HidingTable:
-        """Return the rows of a model, stored or not, in the form that ``take`` needs."""
-        frame = isinstance(self.values, StoredFrame)
-        return replace(self, values=self.values.frame()) if frame else self
+    def copied(self) -> HidingTable:
+        """Return rows that do not change with the user's frame, whose index is left out."""
+        if not hasattr(self.values, "iloc"):
+            return self
+        return replace(self, values=self.values.reset_index(drop=True).copy())
 
     def __len__(self) -> int:
         return len(self.mask)

@@ -39,7 +39,13 @@ from absentia.tables.frames import (
     written_cells,
 )
 from absentia.tables.reading import as_frame, from_arrow
-from absentia.tables.stored import Stored, StoredCells, StoredType
+from absentia.tables.stored import (
+    Stored,
+    array_of_cells,
+    require_cells,
+    require_types,
+    storable_type,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -312,14 +318,14 @@ class RowFormat(Stored):
 
     kind: str
     names: tuple[Any, ...] = ()
-    types: tuple[StoredType, ...] = ()
+    types: tuple[Any, ...] = ()
     single: bool = False
 
     def validate(self) -> None:
         """Raise ValueError unless there is one type per column of a frame."""
         self._require_type("names", tuple)
         self._require_type("types", tuple)
-        _require_types(self.types, self.kind)
+        require_types(self.types, self.kind)
         known = self.kind in ("array", "pandas", "polars")
         if not known or len(self.types) != len(self.names):
             raise ValueError(f"RowFormat of {self.kind!r} with {len(self.types)} types.")
@@ -332,7 +338,7 @@ class RowFormat(Stored):
         kind = "polars" if is_polars(X) else "pandas"
         names, dtypes = list(X.columns), list(X.dtypes)
         kept = range(len(names)) if columns is None else columns
-        types = (StoredType.of(dtypes[j], kind) for j in kept)
+        types = (storable_type(dtypes[j], kind) for j in kept)
         return cls(kind, tuple(names[j] for j in kept), tuple(types))
 
     def rows(
@@ -355,18 +361,11 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _require_types(types: tuple[StoredType, ...], kind: str) -> None:
-    for stored in types:
-        if not isinstance(stored, StoredType) or stored.library != kind:
-            raise ValueError(f"A format of {kind!r} with a column of another type.")
-        stored.validate()
-
-
 def _frame(
-    kind: str, names: tuple[Any, ...], types: tuple[StoredType, ...], cells: list[np.ndarray]
+    kind: str, names: tuple[Any, ...], types: tuple[Any, ...], cells: list[np.ndarray]
 ) -> Any:
     polars = kind == "polars"
-    made = [typed_column(c, t.dtype(), polars) for c, t in zip(cells, types, strict=True)]
+    made = [typed_column(c, dtype, polars) for c, dtype in zip(cells, types, strict=True)]
     return frame_of(dict(zip(names, made, strict=True)), polars)
 
 
@@ -380,25 +379,23 @@ class PlannedFormat(Stored):
 
     kind: str
     plan: ColumnPlan
-    types: tuple[StoredType, ...]
-    words: tuple[StoredCells, ...]
-    constants: StoredCells
+    types: tuple[Any, ...]
+    words: tuple[np.ndarray, ...]
+    constants: np.ndarray
 
     def validate(self) -> None:
         """Raise ValueError unless there is one entry per column everywhere."""
         self._require_type("plan", ColumnPlan)
         self.plan.validate()
         for name in ("types", "words", "constants"):
-            self._require_type(name, StoredCells if name == "constants" else tuple)
+            self._require_type(name, np.ndarray if name == "constants" else tuple)
             if len(getattr(self, name)) != len(self.plan.names):
                 raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
         if self.kind not in ("pandas", "polars"):
             raise ValueError(f"PlannedFormat of {self.kind!r}.")
-        _require_types(self.types, self.kind)
+        require_types(self.types, self.kind)
         for kept in (*self.words, self.constants):
-            if not isinstance(kept, StoredCells):
-                raise ValueError(f"PlannedFormat with a {type(kept).__name__} for values.")
-            kept.validate()
+            require_cells(kept)
         for reading, words in zip(self.plan.readings, self.words, strict=True):
             if len(words) and len(words) != len(reading.categories):
                 raise ValueError("PlannedFormat.words must be one per category.")
@@ -409,13 +406,13 @@ class PlannedFormat(Stored):
         kind = "polars" if is_polars(X) else "pandas"
         frame = as_frame(X)
         given = {str(name): X[name].dtype for name in X.columns} if hasattr(X, "columns") else {}
-        types = (StoredType.of(given.get(name, np.dtype(object)), kind) for name in plan.names)
-        words = (StoredCells.of(_own_words(frame, *item)) for item in plan.by_name.items())
+        types = (storable_type(given.get(name, np.dtype(object)), kind) for name in plan.names)
+        words = (array_of_cells(_own_words(frame, *item)) for item in plan.by_name.items())
         constants = [
             _only_value(frame, name) if reading.left_out else None
             for name, reading in plan.by_name.items()
         ]
-        return cls(kind, plan, tuple(types), tuple(words), StoredCells.of(constants))
+        return cls(kind, plan, tuple(types), tuple(words), array_of_cells(constants))
 
     def rows(
         self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
@@ -438,7 +435,7 @@ class PlannedFormat(Stored):
             if not places:
                 cells.append(self._left_out(j, own, origin, len(values)))
                 continue
-            words = self.words[j].cells() if len(self.words[j]) else None
+            words = self.words[j] if len(self.words[j]) else None
             reading = self.plan.readings[j]
             cells.append(written_cells(reading, numbers[:, list(places)], words=words))
             if own is not None and origin is not None:
@@ -453,7 +450,7 @@ class PlannedFormat(Stored):
         cells = np.full(n_rows, None, dtype=object)
         if own is not None:
             cells = own.to_numpy(dtype=object)[origin]
-        (constant,) = self.constants.cells()[j : j + 1]  # None where there is no such value
+        constant = self.constants[j]  # None where there is no such value
         for row in np.flatnonzero(pd.isna(cells)):
             cells[row] = constant
         return cells

@@ -5,9 +5,9 @@ with it. :func:`absentia.load` validates every :class:`Stored` value of a file, 
 compiled code validate again (:meth:`Stored.ensure_valid`), wherever the value came from. Values do
 not change, so that costs time once for each of them.
 
-The state of a pandas frame goes through pickling. Here every column becomes arrays of numbers and
-text, from which the same column is made again: the same type and, cell by cell, the same values.
-Cells of other kinds (lists, objects of a user's own) stay as they are; they serve in memory, and
+The state of a pandas frame goes through pickling. Here a column is written as the name of its type
+and an array, from which the same column is made again: the same type and, cell by cell, the same
+values. Cells of other kinds (lists, objects of a user's own) serve in memory, and
 :func:`absentia.save` refuses them.
 """
 
@@ -16,17 +16,17 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from importlib import import_module
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from absentia.parameters import shown
-from absentia.tables.reading import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +54,9 @@ _POLARS_TYPES = frozenset(
     + ["Boolean", "Categorical", "Date", "Datetime", "Decimal", "Duration", "Object", "String"]
     + ["Time", "Utf8"]
 )
+
+#: Packages of frames, of the types of their columns, and of cells.
+_PACKAGES = ("pandas", "polars", "datetime", "decimal")
 
 Value = TypeVar("Value", bound="Stored")
 
@@ -175,215 +178,166 @@ def require_array(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class StoredCells(Stored):
-    """Text or Python's objects, each different one stored once.
-
-    ``codes`` say which of the different objects each row has. ``kinds`` are their types, and
-    ``texts`` how they are written (:func:`_spellings`), or the objects themselves where the kind is
-    ``"other"``.
-    """
-
-    codes: IntArray
-    kinds: np.ndarray
-    texts: np.ndarray
-
-    def validate(self) -> None:
-        """Raise ValueError unless every code has an object of a known kind."""
-        for part, types in ((self.kinds, "U"), (self.texts, "UO")):
-            if not (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in types):
-                raise ValueError("StoredCells must have text in one dimension.")
-        if not set(self.kinds.tolist()) <= {*_spellings(), "other"}:
-            raise ValueError("StoredCells of a kind that is not known.")
-        if len(self.kinds) != len(self.texts) or not all(
-            isinstance(text, str) for text in self.texts[self.kinds != "other"]
-        ):
-            raise ValueError("StoredCells must have one text per kind.")
-        _require_codes(self.codes, 0, len(self.texts))
-
-    @classmethod
-    def of(cls, cells: Sequence[Any] | np.ndarray) -> StoredCells:
-        """Store objects of any kind."""
-        codes, found = np.empty(len(cells), dtype=np.intp), dict[Any, tuple[int, str, Any]]()
-        for row, cell in enumerate(cells):
-            kind, written = _written(cell)
-            key = kind, written if kind != "other" else id(cell)
-            codes[row] = found.setdefault(key, (len(found), kind, written))[0]
-        kinds = np.array([kind for _, kind, _ in found.values()], dtype=np.str_)
-        texts = _objects([written for _, _, written in found.values()])
-        return cls(codes, kinds, texts if (kinds == "other").any() else texts.astype(np.str_))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def cells(self) -> np.ndarray:
-        """Return the objects, shape (n_rows,)."""
-        pairs = zip(self.kinds.tolist(), self.texts.tolist(), strict=True)
-        cells = [text if kind == "other" else _spellings()[kind][1](text) for kind, text in pairs]
-        found: np.ndarray = _objects(cells)[self.codes]
-        return found
+def require_cells(cells: object) -> None:
+    """Raise ValueError unless a value is an array of text, numbers, dates and the like."""
+    if not isinstance(cells, np.ndarray) or cells.ndim != 1:
+        raise ValueError(f"Cells must be an array of one dimension, found {type(cells).__name__}.")
+    for cell in cells if cells.dtype == object else ():
+        known = isinstance(cell, np.generic | str | int | float | NoneType)
+        if not known and (type(cell).__name__ not in CELLS or _root(cell) not in _PACKAGES):
+            raise ValueError(f"Cells of the type {type(cell).__name__} are not known.")
 
 
-@dataclass(frozen=True, eq=False)
-class StoredType(Stored):
-    """The type of a column of pandas or polars, by its name and the levels of categories."""
-
-    library: str
-    name: str
-    levels: StoredColumn | None = None
-    ordered: bool = False
-
-    def validate(self) -> None:
-        """Raise ValueError for a name that is not in the known list.
-
-        Others are not looked up: a name can ask for gigabytes ("S100000000") or a file
-        ("dateutil/").
-        """
-        known = isinstance(self.name, str) and self.library == "polars"
-        if self.library == "pandas" and isinstance(self.name, str):
-            known = self.name == "category" or bool(
-                _NUMBERS.fullmatch(self.name) or _OBJECTS.fullmatch(self.name)
-            )
-        if not known:
-            raise ValueError(f"The type {shown(self.name)} of a column is not known.")
-        if self.levels is not None:
-            self._require_type("levels", StoredColumn)
-            self.levels.ensure_valid()
-        try:
-            self.dtype()
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"A column of the type {self.name!r}: {error}") from error
-
-    @classmethod
-    def of(cls, dtype: Any, library: str) -> StoredType:
-        """Store a type; one that its name does not bring back is "object"."""
-        pandas = import_module("pandas")
-        name, levels = str(dtype), getattr(dtype, "categories", None)
-        stored = None if levels is None else StoredColumn.of(pandas.Series(list(levels)))
-        if library == "polars":
-            return cls(library, type(dtype).__name__, stored)
-        if isinstance(dtype, pandas.CategoricalDtype):
-            if levels is not None:
-                stored = StoredColumn.of(levels.to_series())
-            return cls(library, "category", stored, bool(dtype.ordered))
-        if isinstance(dtype, pandas.StringDtype) and dtype.na_value is pandas.NA:
-            name = f"string[{dtype.storage}]"
-        try:
-            same = pandas.api.types.pandas_dtype(name) == dtype
-        except TypeError:
-            same = False
-        return cls(library, name if same else "object")
-
-    def dtype(self) -> Any:
-        """Return the type; None for one of polars that needs arguments."""
-        library = import_module(self.library)
-        levels = None if self.levels is None else self.levels.series()
-        if self.library == "polars":
-            if self.name == "Enum" and levels is not None:
-                return library.Enum(levels.tolist())
-            return getattr(library, self.name)() if self.name in _POLARS_TYPES else None
-        if self.name == "category":
-            return library.CategoricalDtype(levels, bool(self.ordered))
-        return library.api.types.pandas_dtype(self.name)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredColumn(Stored):
-    """A column of pandas: numbers and dates of NumPy, codes of categories, or cells.
-
-    Dates with a time zone are in universal time; the code of a missing category is -1.
-    """
-
-    type: StoredType
-    values: np.ndarray | StoredCells
-
-    def validate(self) -> None:
-        """Raise ValueError unless the type can be made from the values."""
-        self._require_type("type", StoredType)
-        self.type.ensure_valid()
-        if self.type.name == "category":
-            _require_codes(self.values, -1, len(self.type.levels or ()))
-            return
-        if isinstance(self.values, StoredCells) and not _NUMBERS.fullmatch(self.type.name):
-            self.values.ensure_valid()
-            return
-        dtype = self.type.dtype()
-        kind = "M" if getattr(dtype, "tz", None) else dtype.kind
-        self._require_type("values", np.ndarray)
-        if self.values.ndim != 1 or self.values.dtype.kind != kind:  # type: ignore[union-attr]
-            raise ValueError(f"A stored column must have values of {dtype} in one dimension.")
-
-    @classmethod
-    def of(cls, column: pd.Series) -> StoredColumn:
-        """Store a column."""
-        stored = StoredType.of(column.dtype, "pandas")
-        if stored.name == "category":
-            return cls(stored, column.cat.codes.to_numpy().astype(np.intp))
-        if not _NUMBERS.fullmatch(stored.name):
-            return cls(stored, StoredCells.of(column.to_numpy(dtype=object)))
-        if hasattr(column.dtype, "tz"):
-            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return cls(stored, column.to_numpy().copy())
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def series(self) -> pd.Series:
-        """Return the column."""
-        import pandas as pd
-
-        dtype = self.type.dtype()
-        if isinstance(self.values, StoredCells):
-            return pd.Series(self.values.cells(), dtype=dtype)
-        if self.type.name == "category":
-            return pd.Series(pd.Categorical.from_codes(self.values, dtype=dtype))
-        if getattr(dtype, "tz", None) is not None:
-            return pd.Series(self.values).dt.tz_localize("UTC").astype(dtype)
-        return pd.Series(self.values, dtype=dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredFrame(Stored):
-    """The columns of a pandas frame and their names, without its index."""
-
-    names: tuple[Any, ...]
-    columns: tuple[StoredColumn, ...]
-
-    def validate(self) -> None:
-        """Raise ValueError unless there is one column per name, all of one length."""
-        self._require_type("names", tuple)
-        self._require_types(tuple, "columns", entries=StoredColumn)
-        if len(self.columns) != len(self.names) or len({len(c) for c in self.columns}) > 1:
-            raise ValueError("StoredFrame must have one column per name, all of one length.")
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> StoredFrame:
-        """Store the columns of a frame."""
-        columns = (StoredColumn.of(frame.iloc[:, j]) for j in range(frame.shape[1]))
-        return cls(tuple(frame.columns), tuple(columns))
-
-    def frame(self) -> pd.DataFrame:
-        """Return the frame, its rows numbered from 0."""
-        import pandas as pd
-
-        made = pd.DataFrame({j: column.series() for j, column in enumerate(self.columns)})
-        made.columns = pd.Index(list(self.names))
-        return made
-
-
-def _require_codes(codes: object, lowest: int, size: int) -> None:
-    if not (isinstance(codes, np.ndarray) and codes.ndim == 1 and codes.dtype == np.intp):
-        raise ValueError("Codes of a stored column must be whole numbers in one dimension.")
-    if codes.size and not lowest <= codes.min() <= codes.max() < size:
-        raise ValueError(f"Codes of a stored column must lie between {lowest} and {size - 1}.")
-
-
-def _objects(cells: list[Any]) -> np.ndarray:
+def array_of_cells(cells: Sequence[Any] | np.ndarray) -> np.ndarray:
     """Return an array of objects, of which some may be lists."""
     out = np.empty(len(cells), dtype=object)
     for at, cell in enumerate(cells):
         out[at] = cell
     return out
+
+
+def storable_type(dtype: Any, library: str) -> Any:
+    """Return the type of a column as it comes back from a file.
+
+    That of pandas is "object" and that of polars None where its name does not bring it back.
+    """
+    return _made_type(*_type_fields(dtype, library))
+
+
+def require_types(types: tuple[Any, ...], library: str) -> None:
+    """Raise ValueError unless types of columns are those of a library."""
+    for dtype in types:
+        plain = isinstance(dtype, np.dtype) and library == "pandas" and dtype.kind in "biufcmMO"
+        if not plain and not (dtype is None and library == "polars") and _root(dtype) != library:
+            raise ValueError(f"A format of {library!r} with a column of another type.")
+
+
+def _root(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def parts_of_frame(value: Any) -> tuple[str, Any] | None:
+    """Return how a frame, a column, its type or a cell is written, None for other values.
+
+    The first is a name in :data:`FRAME_PARTS`, and the second what this makes the value from.
+    """
+    if _root(value) not in _PACKAGES:
+        return None
+    import pandas as pd
+
+    kind = type(value)
+    if kind is pd.DataFrame:
+        return "frame", [list(value.columns), [value.iloc[:, j] for j in range(value.shape[1])]]
+    if kind is pd.Series:
+        return "column", _column_fields(value)
+    if hasattr(value, "base_type") or isinstance(value, pd.api.extensions.ExtensionDtype):
+        return "column type", list(_type_fields(value, _root(value)))
+    if kind.__name__ not in CELLS:
+        return None
+    write, read = _spellings()[kind.__name__]
+    text = write(value)
+    again = read(text)
+    # Zones lose their names.
+    exact = type(again) is kind and repr(again) == repr(value)
+    return (kind.__name__, text) if exact and getattr(value, "tzinfo", None) is None else None
+
+
+def _type_fields(dtype: Any, library: str) -> tuple[str, str, pd.Series | None, bool]:
+    """Return the library, name, categories and their order of the type of a column."""
+    pandas = import_module("pandas")
+    name, levels = str(dtype), getattr(dtype, "categories", None)
+    if library == "polars":
+        levels = None if levels is None else pandas.Series(list(levels))
+        return library, type(dtype).__name__, levels, False
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return library, "category", None if levels is None else levels.to_series(), dtype.ordered
+    if isinstance(dtype, pandas.StringDtype) and dtype.na_value is pandas.NA:
+        name = f"string[{dtype.storage}]"
+    try:
+        same = pandas.api.types.pandas_dtype(name) == dtype and bool(_known_name(name))
+    except TypeError:
+        same = False
+    return library, name if same else "object", None, False
+
+
+def _known_name(name: object) -> bool:
+    """Return whether a name is that of a type of pandas.
+
+    Others are not looked up: a name can ask for gigabytes ("S100000000") or a file ("dateutil/").
+    """
+    return isinstance(name, str) and bool(_NUMBERS.fullmatch(name) or _OBJECTS.fullmatch(name))
+
+
+def _made_type(library: Any, name: Any, levels: Any, ordered: Any) -> Any:
+    if library == "polars" and isinstance(name, str):
+        polars = import_module(library)
+        if name == "Enum" and levels is not None:
+            return polars.Enum(levels.tolist())
+        return getattr(polars, name)() if name in _POLARS_TYPES else None
+    if library != "pandas" or not (name == "category" or _known_name(name)):
+        raise ValueError(f"The type {shown(name)} of a column is not known.")
+    pandas = import_module(library)
+    if name == "category":
+        return pandas.CategoricalDtype(levels, bool(ordered))
+    return pandas.api.types.pandas_dtype(name)
+
+
+def _column_fields(column: pd.Series) -> list[Any]:
+    """Return the type and the values of a column.
+
+    Dates with a time zone are in universal time; the code of a missing category is -1.
+    """
+    library, name, levels, ordered = _type_fields(column.dtype, "pandas")
+    if name == "category":
+        values = column.cat.codes.to_numpy().astype(np.intp)
+    elif not _NUMBERS.fullmatch(name):
+        values = column.to_numpy(dtype=object)
+    elif hasattr(column.dtype, "tz"):
+        values = column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    else:
+        values = column.to_numpy()
+    return [library, name, levels, ordered, values]
+
+
+def _made_column(library: Any, name: Any, levels: Any, ordered: Any, values: Any) -> pd.Series:
+    import pandas as pd
+
+    dtype = _made_type(library, name, levels, ordered)
+    require_cells(values)
+    zoned = getattr(dtype, "tz", None) is not None
+    kind = "i" if name == "category" else "M" if zoned else dtype.kind
+    if values.dtype.kind != (kind if name == "category" or _NUMBERS.fullmatch(name) else "O"):
+        raise ValueError(f"A column of {dtype} must have other values than {values.dtype}.")
+    if name == "category":
+        return pd.Series(pd.Categorical.from_codes(values, dtype=dtype))
+    if zoned:
+        return pd.Series(values).dt.tz_localize("UTC").astype(dtype)
+    return pd.Series(values, dtype=dtype)
+
+
+def _made_frame(names: Any, columns: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if len(names) != len(columns) or len({len(column) for column in columns}) > 1:
+        raise ValueError("A frame must have one column per name, all of one length.")
+    made = pd.DataFrame(dict(enumerate(columns)))
+    made.columns = pd.Index(names)
+    return made
+
+
+#: Types of cells that are written as text, by their names.
+CELLS = ("NAType", "NaTType", "date", "datetime", "Timestamp", "Decimal", "Interval", "Period")
+#: Functions that make the parts of frames that :func:`parts_of_frame` writes.
+FRAME_PARTS: dict[str, Callable[..., Any]] = {
+    "frame": _made_frame,
+    "column": _made_column,
+    "column type": _made_type,
+}
+
+
+def made_cell(kind: str, text: str) -> Any:
+    """Return a cell of a type of :data:`CELLS`."""
+    return _spellings()[kind][1](text)
 
 
 @cache
@@ -400,11 +354,6 @@ def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]
         return pd.Period(ordinal=int(ordinal), freq=frequency)
 
     return {
-        "str": (str, str),
-        "int": (repr, int),
-        "float": (repr, float),
-        "bool": (repr, "True".__eq__),
-        "NoneType": (repr, lambda text: None),
         "NAType": (repr, lambda text: pd.NA),
         "NaTType": (repr, lambda text: pd.NaT),
         "date": (date.isoformat, date.fromisoformat),
@@ -414,20 +363,3 @@ def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]
         "Interval": (lambda c: f"{c.closed} {float(c.left)!r} {float(c.right)!r}", read_interval),
         "Period": (lambda cell: f"{cell.ordinal} {cell.freqstr}", read_period),
     }
-
-
-def _written(cell: Any) -> tuple[str, Any]:
-    """Return the kind of a cell and its text; "other" and the cell if text loses something."""
-    kind = type(cell).__name__
-    if kind in _spellings():
-        write, read = _spellings()[kind]
-        try:
-            text = write(cell)
-            again = read(text)
-            exact = type(again) is type(cell) and repr(again) == repr(cell)
-            # NumPy drops zero bytes at the end of text, and zones lose their names.
-            if exact and text[-1:] != "\0" and getattr(cell, "tzinfo", None) is None:
-                return kind, text
-        except (TypeError, ValueError, ArithmeticError):
-            pass
-    return "other", cell
