@@ -384,14 +384,11 @@ def _load(path: Path) -> BaseEstimator:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", InconsistentVersionWarning)
         estimator = load(path)
-    found = {
-        (str(message.original_sklearn_version), str(message.current_sklearn_version))
-        for message in (warning.message for warning in caught)
-        if isinstance(message, InconsistentVersionWarning)
-    }
-    for original, current in sorted(found):
-        say(
-            f"{path} was trained with scikit-learn {original}, and {current} is installed: "
-            "predictions may differ. Train it again to be sure."
-        )
+    for message in [warning.message for warning in caught]:
+        if isinstance(message, InconsistentVersionWarning):
+            say(
+                f"{path} was trained with scikit-learn {message.original_sklearn_version}, and "
+                f"{message.current_sklearn_version} is installed: predictions may differ. Train it "
+                "again to be sure."
+            )
     return estimator

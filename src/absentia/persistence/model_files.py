@@ -99,7 +99,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"This {type(model).__name__} holds {error}, which load would refuse to create "
             "from a file. Remove it, or use joblib, whose files run code when opened."
         ) from None
-    except OSError:
+    except (OSError, MemoryError):
         raise
     except Exception as error:
         raise TypeError(f"load would refuse this model: {error}.") from error

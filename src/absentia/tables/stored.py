@@ -269,6 +269,8 @@ def _known_name(name: object) -> bool:
 
 
 def _made_type(library: Any, name: Any, levels: Any, ordered: Any) -> Any:
+    if levels is not None and type(levels).__name__ != "Series":
+        raise ValueError(f"Categories must be a column, found {type(levels).__name__}.")
     if library == "polars" and isinstance(name, str):
         polars = import_module(library)
         if name == "Enum" and levels is not None:
