@@ -131,7 +131,7 @@ def change_array(rng: random.Random, layout: list, part: bytes) -> bytes:
         # A node of a tree, with another child, feature or flag.
         field = rng.choice(array.dtype.names)
         array[field][rng.randrange(array.size)] = rng.choice([0, 1, 3, 100])
-    elif what == 0:
+    elif what == 0 and array.dtype.kind in "biuf":
         array = array.astype(rng.choice(["f4", "i4", "i8", "u1", "?", ">f8", "U3", "c16"]))
     elif what == 1:
         array = array.reshape(-1)

@@ -304,7 +304,7 @@ def chain(length, width):
         (with_constant({"tuple": [], "list": []}), "a node of 2 kinds"),
         (with_constant({"RandomState": [[1], 0, 0, 0.0]}), "key must be"),
         (with_constant({"dtype": "f8,f8"}), "an array of 'f8,f8'"),
-        (with_constant({"dtype": ["f8", 2]}), "unhashable type"),
+        (with_constant({"dtype": ["f8", 2]}), "a list in place of a str"),
         (with_attributes([["n_outputs_", 1]]), "without attributes"),
         (with_attributes({"__array_interface__": {}}), r"DummyRegressor\.__array_interface__"),
         (with_attributes({"predict": 1}), r"not trusted: .*DummyRegressor\.predict"),

@@ -14,7 +14,7 @@ import warnings
 from gzip import GzipFile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -228,7 +228,7 @@ def _layout(name: Any, shape: Any, order: Any) -> tuple[list[int], np.dtype[Any]
     return shape, dtype, order
 
 
-def _order(array: np.ndarray) -> str:
+def _order(array: np.ndarray) -> Literal["C", "F"]:
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 

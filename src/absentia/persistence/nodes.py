@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -91,10 +91,9 @@ class Writer:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self._array_numbers: dict[int, int] = {}
-        self._object_numbers: dict[int, int] = {}
-        #: Objects with a number: while they are held, no other gets their place in memory.
-        self._numbered: list[Any] = []
+        self._n_objects = 0
+        #: By place in memory, which no other gets meanwhile: arrays and objects, and how to refer.
+        self._known: dict[int, tuple[dict[str, int], Any]] = {}
 
     def node(self, value: Any) -> Any:
         """Return the node of a value; raise NotTrustedError for what a reader would not make."""
@@ -105,13 +104,13 @@ class Writer:
             if {*map(type, value)} <= _PLAIN:
                 return value
             return [*map(self.node, value)]
-        if id(value) in self._object_numbers:
-            return {"same": self._object_numbers[id(value)]}
+        if id(value) in self._known:
+            return self._known[id(value)][0]
         name = f"{kind.__module__}.{kind.__name__}"
         if trusted_names().get(name) is kind or kind in (RandomState, Generator):
             node = self._object(name, value)
-            self._object_numbers[id(value)] = len(self._numbered)
-            self._numbered.append(value)
+            self._known[id(value)] = {"same": self._n_objects}, value
+            self._n_objects += 1
             return node
         found, content = self._content(kind, value)
         return {found: content}
@@ -126,7 +125,8 @@ class Writer:
             bits: Any = value.bit_generator
             if type(bits) is not PCG64 or type(bits.seed_seq) is not SeedSequence:
                 raise NotTrustedError(f"numpy.random.{type(bits).__name__}")
-            seed, state = bits.seed_seq, bits.state
+            seed: Any = bits.seed_seq
+            state = bits.state
             numbers = (*state["state"].values(), state["has_uint32"], state["uinteger"])
             seeds = (int(seed.entropy), seed.n_children_spawned, *seed.spawn_key)
             return {"Generator": [*numbers, *seeds]}
@@ -139,10 +139,9 @@ class Writer:
         if kind in (np.ndarray, np.memmap):
             if value.dtype == object:
                 return "objects", [list(value.shape), [*map(self.node, value.flat)]]
-            if id(value) not in self._array_numbers:
-                self._array_numbers[id(value)] = len(self.arrays)
-                self.arrays.append(value)
-            return "array", self._array_numbers[id(value)]
+            self._known[id(value)] = {"array": len(self.arrays)}, value
+            self.arrays.append(value)
+            return "array", len(self.arrays) - 1
         if kind in (tuple, set):
             return kind.__name__, [*map(self.node, value)]
         if kind in _DICTS.values():
@@ -255,7 +254,7 @@ class Reader:
         attributes = dict(
             zip(content, self._values(content.values(), depth + 1, nested), strict=True)
         )
-        value = object.__new__(kind)
+        value: Any = object.__new__(kind)
         if isinstance(value, Stored):
             value.__setstate__(attributes)
         else:
@@ -269,10 +268,9 @@ class Reader:
             if number is None or type(number.item()) is not type(content):
                 raise ValueError(f"{content!r} in place of a {name}")
             return number
-        if name in ("type", "function", "dtype"):
-            return _named(name, content)
-        if name in CELLS and type(content) is str:
-            return made_cell(name, content)
+        if name in _TEXTS:
+            _require(str, content)
+            return _TEXTS[name](content)
         if name not in (*_LISTS, *_DICTS, *_CALLS):
             raise NotTrustedError(name)
         if type(content) is not list:
@@ -283,13 +281,14 @@ class Reader:
         return _LISTS[name](entries) if name in _LISTS else _CALLS[name](*entries)
 
 
-def _named(kind: str, name: Any) -> Any:
-    """Return a type of numbers, a function or a type of arrays out of the fixed lists."""
-    if kind == "dtype":
-        return np.dtype(object) if name == "|O" else type_of_name(name)
-    known: dict[str, Any] = _NUMBER_TYPES if kind == "type" else _FUNCTIONS
-    if type(name) is not str or name not in known:
-        raise NotTrustedError(str(name))
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(object) if name == "|O" else type_of_name(name)
+
+
+def _named(known: dict[str, Any], name: str) -> Any:
+    """Return a type of numbers or a function out of a fixed list."""
+    if name not in known:
+        raise NotTrustedError(name)
     return known[name]
 
 
@@ -390,6 +389,13 @@ def _require(kind: type, *values: Any) -> None:
             raise ValueError(f"a {type(value).__name__} in place of a {kind.__name__}")
 
 
+#: Kinds of nodes whose content is text.
+_TEXTS: dict[str, Callable[[str], Any]] = {
+    "dtype": _dtype,
+    "type": partial(_named, _NUMBER_TYPES),
+    "function": partial(_named, _FUNCTIONS),
+    **{kind: partial(made_cell, kind) for kind in CELLS},
+}
 #: Kinds of nodes whose content is one list, and those of several arguments.
 _LISTS: dict[str, Any] = {"tuple": tuple, "set": _set}
 _CALLS: dict[str, Any] = {
