@@ -20,6 +20,7 @@ from absentia import (
 from absentia.cli import main
 from absentia.recipe import leakage
 from absentia.recipe.training import train
+from absentia.studio.row_answers import RowAnswers
 from absentia.tables.columns import guesses
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.readings import ColumnReading
@@ -105,10 +106,19 @@ def test_a_frame_is_read_once_by_the_command_line(counted, tmp_path):
     assert main([*command, "-o", str(tmp_path / "model")]) == 0
     assert of_features(counted["guessed"], frame) == once(frame)
     assert of_features(counted["filled"], frame) == once(frame)
+    counted["guessed"].clear()
+    counted["filled"].clear()
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "t.csv")]) == 0
+    assert not counted["guessed"]
+    assert of_features(counted["filled"], frame) == once(frame)
 
 
 def test_a_frame_is_read_once_by_the_recipe_of_the_studio(counted):
     frame = table()
-    train(frame.assign(risk=frame["age"] / 7 + Y), "risk", method="genrbf")
+    found = train(frame.assign(risk=frame["age"] / 7 + Y), "risk", method="genrbf")
     assert of_features(counted["guessed"], frame) == once(frame)
     assert of_features(counted["filled"], frame) == once(frame)
+    counted["filled"].clear()
+    rows = RowAnswers(found.model).read_table(frame)
+    assert of_features(counted["filled"], frame) == once(frame)
+    assert len(rows.table) == N
