@@ -145,7 +145,7 @@ scoring : str, callable or None, default=None
 refit : bool, default=True
     Whether to fit the best machine to all rows; without it there is nothing to predict with.
 progress : bool, default=False
-    Whether to show a progress bar (with tqdm, ``absentia[progress]``; lines of text without).
+    Whether to show a progress bar (needs tqdm: ``absentia[progress]``).
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been; fitted once, to all rows, without their targets.
 kernel : str or Kernel, default="genrbf"
