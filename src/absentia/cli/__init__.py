@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code_of", "main", "run_app"]
 
-_BAD_INPUT, _INTERRUPTED = 1, 130
+_BAD_INPUT, _WRONG_COMMAND, _INTERRUPTED = 1, 2, 130
+_NO_BENCH = "Experiments are not part of the library: run `python -m lab` in a checkout of it."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     if given[:1] == ["--version"]:  # also where typer is not installed
         print(f"absentia {version('absentia')}")
         return 0
+    if given[:1] == ["bench"]:
+        print(_NO_BENCH, file=sys.stderr)
+        return _WRONG_COMMAND
     try:
         from absentia.cli.app import app
     except ImportError as error:
