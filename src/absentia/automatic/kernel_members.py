@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -256,8 +256,9 @@ class _Trial:
     def fitted(self, key: Key, penalty: float) -> FittedMember:
         """Return the member with these parameters, fitted to all rows."""
         plan, rows = self.plan, self.rows
-        steps, table, kinds = self.before.steps, self.table, (Ridge, LinearLogisticRegression)
         shared: dict[str, Any] = {}
+        steps, table = self.before.steps, cast("Any", self.table)
+        kinds: tuple[Any, Any] = Ridge, LinearLogisticRegression
         if plan.is_kernel:
             kinds = (KernelRidge, LogisticRegression)
             shared |= {"gamma": key.gamma, "mask_weight": plan.masks[key.mask]}

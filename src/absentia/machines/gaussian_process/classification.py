@@ -8,11 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
-from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import Training
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds
@@ -28,7 +26,6 @@ from absentia.machines.gaussian_process.expectation_propagation import (
 from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import ClassifierTargets, class_signs
-from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import is_free
 from absentia.parameters import (
     COUNT,
@@ -204,24 +201,6 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
         smaller = average_sigmoid(-np.abs(means), variances)
         second = np.where(means > 0, 1.0 - smaller, smaller)
         return np.hstack([np.where(means > 0, smaller, 1.0 - smaller), second])
-
-    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
-        """Return probabilities with the entropy of the class decomposed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        by_column : bool, default=True
-            Whether to compute what each missing column alone would remove.
-
-        Returns
-        -------
-        Uncertainty
-            Averages over 64 draws of the missing values. The model part is the mutual information
-            of the class and the process: what more training rows could remove.
-        """
-        check_is_fitted(self)
-        return machine_uncertainty(self, X, by_column=by_column)
 
     def _with_own_doubt(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return probabilities, and the entropy that is left once the process is known."""

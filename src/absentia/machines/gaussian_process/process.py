@@ -17,10 +17,12 @@ from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight
+from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import KernelFamily, is_by_column, maximise
 from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior
+from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import is_free
 from absentia.parameters import (
     BOUNDS,
@@ -158,6 +160,23 @@ class GaussianProcess(KernelMachine):
 
     def _may_optimize_mask_weight(self) -> bool:
         return True
+
+    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
+        """Return predictions with their uncertainty split into model, noise and missing values.
+
+        For numbers it is the variance about the learned function at the true row, which has a
+        closed form for the expected RBF kernel; other kernels, and tables with categories, are
+        averaged over 64 draws of the missing values. So is the entropy of a class, whose model part
+        is its mutual information with the process: what more training rows could remove.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+        by_column : bool, default=True
+            Whether to compute what each missing column alone would remove.
+        """
+        check_is_fitted(self)
+        return machine_uncertainty(self, X, by_column=by_column)
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
 from absentia.kernels.repair import check_psd
-from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import Training
 from absentia.machines.documentation import documented
 from absentia.machines.gaussian_process.evidence import Bounds, FactoredEvidence, RegressionEvidence
@@ -21,7 +19,6 @@ from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
-from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import check_squares, is_free
 from absentia.parameters import (
     BOUNDS,
@@ -239,21 +236,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         mean = np.concatenate(means)
         # The process knows a training row without noise: what rounding left below zero is zero.
         return mean, np.multiply.outer(np.sqrt(np.maximum(variance, 0.0) + noise), self._spread)
-
-    def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
-        """Return predictions with their variance split into model, noise and missing values.
-
-        The variance is about the learned function at the true row. For the expected RBF kernel it
-        has a closed form; other kernels, and tables with categories, are averaged over draws.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        by_column : bool, default=True
-            Whether to compute what each missing column alone would remove.
-        """
-        check_is_fitted(self)
-        return machine_uncertainty(self, X, by_column=by_column)
 
     def _belief_moments(self, beliefs: Beliefs) -> tuple[FloatArray, ...] | None:
         """Return prediction, model variance, noise and variance due to missing values, if known.
