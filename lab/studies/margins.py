@@ -16,6 +16,7 @@ import argparse
 import re
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -38,12 +39,13 @@ from lab.experiments.scoring import crps_of_normal
 from lab.studies.automatic.scores import TESTS
 from lab.studies.automatic.trials import HOLED_TABLES, Trial, trial
 
-MARGINS = {"none": None, "auto": "auto"}
+Margins = Literal["auto"] | None
+MARGINS: dict[str, Margins] = {"none": None, "auto": "auto"}
 HIDDEN, DRAWS, TREES = 0.2, 50, 200
 _ONE_DEVIATION = 0.6827
 
 
-def hidden_cells(split: Trial, margins: str | None) -> dict[str, float]:
+def hidden_cells(split: Trial, margins: Margins) -> dict[str, float]:
     """Return the log score and the CRPS of cells hidden in test rows, in standard deviations."""
     X, seed = split.tests[0], split.seed
     density = GaussianDensity(margins=margins).fit(split.rows.table.array)
@@ -71,7 +73,7 @@ def _loss(split: Trial, answers: np.ndarray) -> float:
     return float(((answers - split.y) ** 2).mean())
 
 
-def machine_losses(split: Trial, margins: str | None) -> dict[str, float]:
+def machine_losses(split: Trial, margins: Margins) -> dict[str, float]:
     """Return the losses of a marginal forest and of a kernel machine."""
     X, y, classes = split.rows.table.array, split.rows.y, split.rows.n_classes
     density = GaussianDensity(margins=margins)
@@ -98,7 +100,7 @@ def machine_losses(split: Trial, margins: str | None) -> dict[str, float]:
     return found
 
 
-def automatic_losses(split: Trial, margins: str | None) -> dict[str, float]:
+def automatic_losses(split: Trial, margins: Margins) -> dict[str, float]:
     """Return the losses of the automatic machine with such a density, and its seconds."""
     classes, started = split.rows.n_classes, time.process_time()
     model = (AutoClassifier if classes else AutoRegressor)(
