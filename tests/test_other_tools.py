@@ -71,6 +71,20 @@ def test_in_a_file_of_mlflow(tmp_path):
     np.testing.assert_array_equal(again.predict(X), MODEL.predict(X))
 
 
+def test_a_masker_of_shap_draws_from_beliefs():
+    shap = pytest.importorskip("shap", exc_type=ImportError)
+    rows = RNG.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], size=200)
+    density = GaussianDensity().fit(rows)
+
+    def from_beliefs(shown, row):
+        return density.draw([np.where(shown, row, np.nan)], size=2000, random_state=0)[:, 0]
+
+    model = Ridge(alpha=0.0).fit(rows, rows @ [1, 0, 2])
+    some = np.array([[1.0, -1.0, 0.5], [0.5, np.nan, -1.0]])
+    found = shap.Explainer(model.predict, from_beliefs, algorithm="exact")(some).values
+    np.testing.assert_allclose(found, explain(model, some, density=density).values, atol=0.15)
+
+
 @pytest.mark.parametrize("kind", ["polars", "pyarrow", "narwhals"])
 def test_frames_of_every_kind(kind):
     polars = pytest.importorskip("polars")
