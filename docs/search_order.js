@@ -1,0 +1,18 @@
+// Searches find the page that answers a question before the pages that explain how it is built.
+// The numbers of matches are Sphinx's own (sphinx/themes/basic/static/searchtools.js).
+var Scorer = {
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+
+  score: ([page, , , , score]) => {
+    if (/^(guide\/|quickstart|which_machine|when_not)/.test(page)) return score + 20;
+    if (/^(architecture|engine|changelog|notation|results\/)/.test(page)) return score - 10;
+    return score;
+  },
+};
