@@ -50,8 +50,10 @@ def tilted(mean, variance, sign):
     deviation = np.sqrt(variance)
     peak = max(sign * mean, min(0.0, sign * mean + variance))
     low = min(peak - 40 * deviation, -60.0 if deviation > 1 else peak)
-    # A smooth function: the error falls exponentially with the number of points.
-    f, step = np.linspace(low, peak + 40 * deviation, 3001, retstep=True)
+    # A smooth function: the error falls exponentially with the number of points in the width of
+    # the Gaussian and in that of the sigmoid.
+    high = peak + 40 * deviation
+    f, step = np.linspace(low, high, max(3001, int(3 * (high - low))), retstep=True)
     logs = -((f - sign * mean) ** 2) / (2 * variance) - 0.5 * np.log(2 * np.pi * variance)
     logs += log_expit(f) + np.log(step)
     total = logsumexp(logs)
