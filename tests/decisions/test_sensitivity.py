@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +86,32 @@ def test_a_shift_is_the_delta_adjustment_of_mice():
     found = sensitivity(model, rows, deltas=np.array([-1.0, 0.0, 1.0]) / unit, density=density)
     means = found.predictions[0, :, :, 0].mean(axis=1)
     np.testing.assert_allclose(means, [-1.9158, 0.0842, 2.0842], atol=3 * 0.0024)
+
+
+@pytest.mark.skipif(
+    "ABSENTIA_ANTIDEPRESSANT" not in os.environ,
+    reason="ABSENTIA_ANTIDEPRESSANT names no CSV file of antidepressant_data of R's rbmi",
+)
+def test_jump_to_reference_is_that_of_rbmi():
+    """Effects of its example with conditional means: missing values of the drug lose its effect."""
+    long = pd.read_csv(os.environ["ABSENTIA_ANTIDEPRESSANT"], dtype={"PATIENT": str})
+    visits = long.pivot(index="PATIENT", columns="VISIT", values="CHANGE")
+    patients = long.groupby("PATIENT")[["THERAPY", "BASVAL"]].first()
+    drug = (patients["THERAPY"] == "DRUG").to_numpy(dtype=float)
+    X = np.column_stack([drug, patients["BASVAL"], visits])
+    density = GaussianDensity(shrinkage=0.0, max_iter=5000, tol=1e-10).fit(X)
+    known = density.covariance_[:2]
+    effects = np.linalg.solve(known[:, :2], known[:, 2:])[0]
+    beliefs = density.condition(X)
+    left = (drug == 1) & (visits.index != "3618")  # a gap, not the end of the treatment
+    design = np.column_stack([np.ones(len(X)), X[:, :2]])
+    found = []
+    for j in range(2, 6):
+        shifted = (np.arange(6) == j) & (left & np.isnan(X[:, j]))[:, None]
+        units = np.where(shifted, beliefs.spread(), 1.0)
+        means = beliefs.tilted(np.where(shifted, -effects[j - 2] / units, 0.0)).mean()
+        found.append(-np.linalg.lstsq(design, means[:, j], rcond=None)[0][1])
+    np.testing.assert_allclose(found, [-0.092, 1.305, 1.929, 2.126], atol=5e-4)
 
 
 def test_tipping_points_of_a_linear_model(linear):
