@@ -119,6 +119,8 @@ def weighted() -> None:
                     found[method][row] += np.bincount(pattern, values, 8)
         for k, (method, colour) in enumerate(methods.items()):
             n, covered, width = found[method]
+            complete, mean = width[0] / n[0], width.sum() / n.sum()
+            print(f"{title}, {method}: width {mean:.2f}, of complete rows {complete:.2f}")
             some = np.flatnonzero(n)
             place, share = some + 0.2 * (k - 1), covered[some] / n[some]
             error = 3 * np.sqrt(0.09 / n[some])
