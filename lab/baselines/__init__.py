@@ -1,5 +1,6 @@
 """The rivals of the papers, behind scikit-learn's interface."""
 
+from lab.baselines.comparator import Comparator
 from lab.baselines.geom import GeometricMarginSVC
 from lab.baselines.imputers.chained_equations import ChainedEquationsImputer
 from lab.baselines.imputers.density_imputers import SampledImputer
@@ -14,7 +15,7 @@ from lab.baselines.imputers.neighbours import IncompleteCaseKNNImputer
 from lab.baselines.imputers.svr_imputer import SVRImputer
 from lab.baselines.karma import KarmaSVC, KarmaSVR, karma_kernel
 from lab.baselines.nan_learners import EncodedLabelsClassifier, make_nan_learner
-from lab.baselines.registry import Comparator, registry
+from lab.baselines.registry import registry
 
 __all__ = [
     "ChainedEquationsImputer",

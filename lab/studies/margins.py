@@ -36,8 +36,9 @@ from absentia.automatic.blending import losses
 from absentia.automatic.committee import hide_cells
 from absentia.hidden_warnings import hidden_warnings
 from lab.experiments.scoring import crps_of_normal
+from lab.experiments.suites.realholes import HOLED_TABLES
 from lab.studies.automatic.scores import TESTS
-from lab.studies.automatic.trials import HOLED_TABLES, Trial, trial
+from lab.studies.automatic.trials import Trial, trial
 
 Margins = Literal["auto"] | None
 MARGINS: dict[str, Margins] = {"none": None, "auto": "auto"}

@@ -63,7 +63,7 @@ def shows_progress(
     """Print the reports of a method and of what it calls if ``verbose=True``."""
 
     @wraps(fit)
-    def shown(self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+    def shown(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         token = _printed.set(_printed.get() or getattr(self, "verbose", False) is True)
         try:
             return fit(self, *args, **kwargs)

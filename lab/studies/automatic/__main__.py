@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from absentia.densities.fit_density import shared_fits
+from lab.experiments.suites.realholes import HOLED_TABLES
 from lab.studies.automatic.answers import (
     MEMBERS,
     compute,
@@ -18,7 +19,7 @@ from lab.studies.automatic.answers import (
     expected_members,
     path_of,
 )
-from lab.studies.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
+from lab.studies.automatic.trials import SHIFT_TABLES, Trial, trial
 
 
 def main() -> None:

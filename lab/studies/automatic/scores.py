@@ -11,9 +11,10 @@ from scipy.stats import wilcoxon
 
 from absentia.automatic.blending import losses
 from lab.experiments.scoring import crps_of_normal
+from lab.experiments.suites.realholes import HOLED_TABLES
 from lab.studies.automatic.answers import expected_members, path_of, read
 from lab.studies.automatic.methods import Answered, Scene, all_methods
-from lab.studies.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, trial
+from lab.studies.automatic.trials import SHIFT_TABLES, Trial, trial
 
 #: Smaller differences of means count as none: the file keeps four digits of each score.
 _LEAST = 5e-5

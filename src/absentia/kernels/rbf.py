@@ -23,7 +23,8 @@ from absentia.kernels.category import (
     resolve_similarities,
     scaled_for_categories,
 )
-from absentia.kernels.gram.expected import LogFactor, expected_gram, log_self_similarities
+from absentia.kernels.gram.expected import expected_gram, log_self_similarities
+from absentia.kernels.gram.frequent_patterns import LogFactor
 from absentia.kernels.gram.tiles import origin_of
 from absentia.kernels.gram.width_gradients import self_width_gradient, width_gradient
 from absentia.kernels.metric import Smoothing, Widths, cached, metric_root

@@ -32,13 +32,12 @@ from absentia.tables.columns.column import Column
 from absentia.tables.columns.readings import ColumnReading
 from absentia.tables.frames import (
     frame_of,
-    is_polars,
     own_words,
     spelled_numbers,
     typed_column,
     written_cells,
 )
-from absentia.tables.reading import as_frame, from_arrow
+from absentia.tables.reading import as_frame, from_arrow, is_polars
 from absentia.tables.stored import (
     Stored,
     array_of_cells,
