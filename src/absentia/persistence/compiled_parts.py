@@ -88,6 +88,7 @@ def _check_boosting(owner: BaseEstimator) -> None:
     for stage in stages:
         for predictor in stage:
             _check_predictor(predictor, n_features)
+    owner._loss = owner._get_loss(sample_weight=None)
 
 
 def _check_predictor(predictor: Any, n_features: int) -> None:
@@ -203,6 +204,16 @@ def _is_dropped(drop: Any, n_groups: int) -> bool:
     return True
 
 
+def _make_curve(owner: BaseEstimator) -> None:
+    owner._build_f(owner.X_thresholds_, owner.y_thresholds_)
+
+
+#: By the name of a class: an attribute that no file has, because a check makes it from others.
+MADE_AGAIN = {
+    "IsotonicRegression": "f_",
+    "HistGradientBoostingClassifier": "_loss",
+    "HistGradientBoostingRegressor": "_loss",
+}
 _TREE, _FOREST = ("tree_", _check_tree), ("estimators_", _check_forest)
 _BOOSTING = ("_predictors", _check_boosting)
 #: By the name of a class: an attribute that it has once it is fitted, and the check of its parts.
@@ -217,6 +228,7 @@ COMPILED_CHECKS: dict[str, tuple[str, Callable[[BaseEstimator], None]]] = {
     "RandomForestRegressor": _FOREST,
     "HistGradientBoostingClassifier": _BOOSTING,
     "HistGradientBoostingRegressor": _BOOSTING,
+    "IsotonicRegression": ("X_thresholds_", _make_curve),
     "OneHotEncoder": ("categories_", _check_one_hot),
     "OneVsRestClassifier": ("label_binarizer_", _check_one_vs_rest),
     "TargetEncoder": ("encodings_", _check_target_encoder),

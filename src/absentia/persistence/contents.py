@@ -29,7 +29,7 @@ from absentia.beliefs import Beliefs
 from absentia.engine.compiling import always_compiled
 from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import check_parameters, shown
-from absentia.persistence.compiled_parts import COMPILED_CHECKS
+from absentia.persistence.compiled_parts import COMPILED_CHECKS, MADE_AGAIN
 from absentia.persistence.kinds import (
     ANY_SCALAR,
     kind_of,
@@ -72,10 +72,6 @@ def check_model(model: BaseEstimator) -> None:
     A model that is whole is as it was afterwards: random numbers, settings and caches too.
     """
     inner = check_contents(model)
-    for value in inner:
-        if isinstance(value, IsotonicRegression) and "X_thresholds_" in vars(value):
-            # A curve is made from its thresholds, which are arrays of numbers by now.
-            value._build_f(value.X_thresholds_, value.y_thresholds_)
     estimators = [value for value in inner if isinstance(value, BaseEstimator)]
     if not any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
         return
@@ -150,8 +146,7 @@ def _objects_in(model: BaseEstimator) -> list[tuple[Any, dict[str, Any]]]:
             if isinstance(value, Stored):  # others are computed from the fields
                 fields = known_kinds(type(value))
                 attributes = {name: held for name, held in attributes.items() if name in fields}
-            elif isinstance(value, IsotonicRegression):
-                attributes.pop("f_", None)  # made from the thresholds
+            attributes.pop(MADE_AGAIN.get(type(value).__name__, ""), None)
             pending += attributes.values()
         seen[id(value)] = value, attributes
     return list(seen.values())

@@ -66,8 +66,6 @@ _stacked(_members) = _n_feature_outs: list of int, final_estimator_: estimator,
 _descent = dual_gap_: float | floats[1], n_iter_: int | list of int
 _path = alpha_: float | int, dual_gap_: float, n_iter_: int
 _several = classes_: labels | list of labels, n_classes_: int | list of int, n_outputs_: int
-_loss = approx_hessian: bool, constant_hessian: bool, device: none, interval_y_pred: Interval,
-    interval_y_true: Interval, n_classes: int | none, xp: none
 _folds = n_splits: int, shuffle: bool, random_state: int | none | rng
 _shuffled = _default_test_size: float, n_splits: int, random_state: int | none | rng,
     test_size: int | float | none, train_size: int | float | none
@@ -99,10 +97,8 @@ ensemble.AdaBoostRegressor(_ada)
 ensemble.ExtraTreesClassifier(_forest) = classes_: labels | list of labels,
     n_classes_: int | list of int, oob_decision_function_: floats[2] | floats[3]
 ensemble.ExtraTreesRegressor(_forest) = class_weight: none, oob_prediction_: floats[1] | floats[2]
-ensemble.HistGradientBoostingClassifier(_boosted) = classes_: labels, _label_encoder: LabelEncoder,
-    _loss: HalfBinomialLoss | HalfMultinomialLoss
-ensemble.HistGradientBoostingRegressor(_boosted) =
-    _loss: AbsoluteError | HalfGammaLoss | HalfPoissonLoss | HalfSquaredError | PinballLoss
+ensemble.HistGradientBoostingClassifier(_boosted) = classes_: labels, _label_encoder: LabelEncoder
+ensemble.HistGradientBoostingRegressor(_boosted)
 ensemble.RandomForestClassifier(_forest) = classes_: labels | list of labels,
     n_classes_: int | list of int, oob_decision_function_: floats[2] | floats[3]
 ensemble.RandomForestRegressor(_forest) = class_weight: none,
@@ -182,20 +178,6 @@ tree.ExtraTreeRegressor(_tree) = class_weight: none
 # A binarizer of labels, say, writes beyond its arrays when it is given words where it knows
 # numbers: parts are no models of their own.
 _PARTS = """
-_loss.link.IdentityLink
-_loss.link.Interval = high: int | float, high_inclusive: bool, low: int | float,
-    low_inclusive: bool
-_loss.link.LogLink
-_loss.link.LogitLink
-_loss.link.MultinomialLogit
-_loss.loss.AbsoluteError(_loss) = closs: CyAbsoluteError, link: IdentityLink
-_loss.loss.HalfBinomialLoss(_loss) = closs: CyHalfBinomialLoss, link: LogitLink
-_loss.loss.HalfGammaLoss(_loss) = closs: CyHalfGammaLoss, link: LogLink
-_loss.loss.HalfMultinomialLoss(_loss) = class_indexing_offsets: none, closs: CyHalfMultinomialLoss,
-    link: MultinomialLogit, y_true_int: none, y_true_one_hot: none
-_loss.loss.HalfPoissonLoss(_loss) = closs: CyHalfPoissonLoss, link: LogLink
-_loss.loss.HalfSquaredError(_loss) = closs: CyHalfSquaredError, link: IdentityLink
-_loss.loss.PinballLoss(_loss) = closs: CyPinballLoss, link: IdentityLink
 calibration._CalibratedClassifier =
     calibrators: list of IsotonicRegression/_SigmoidCalibration/_TemperatureScaling,
     classes: labels, estimator: estimator, method: str

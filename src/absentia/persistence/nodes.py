@@ -8,8 +8,8 @@ whose name is the kind of the node:
 - ``{"tuple": ...}``, ``{"dict": ...}``, ``{"slice": ...}``, ``{"float64": ...}``: containers of
   Python and numbers of NumPy;
 - ``{"function": ...}``, ``{"type": ...}``, ``{"dtype": ...}``: names out of fixed lists;
-- ``{"Generator": ...}``, ``{"RandomState": ...}``, ``{"Tree": ...}``, ``{"loss": ...}``: compiled
-  objects, of numbers and arrays;
+- ``{"Generator": ...}``, ``{"RandomState": ...}``, ``{"Tree": ...}``: compiled objects, of numbers
+  and arrays;
 - ``{"absentia.machines.svm.SVC": {"C": 1.0, ...}}``: an object of a trusted class, with attributes;
 - ``{"same": 5}``: an object that is there already. They are numbered in the order in which they
   are complete, so that no object is inside itself.
@@ -25,18 +25,16 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.random import PCG64, Generator, RandomState, SeedSequence
 from sklearn.base import BaseEstimator
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import Bunch
 
-from absentia.persistence.compiled_parts import tree_records
+from absentia.persistence.compiled_parts import MADE_AGAIN, tree_records
 from absentia.persistence.kinds import ANY_SCALAR, known_kinds, trusted_names
-from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES, PARTS
+from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES
 from absentia.tables.stored import (
     CELLS,
     FRAME_PARTS,
@@ -59,7 +57,6 @@ _DICTS = {"dict": dict, "OrderedDict": OrderedDict, "Bunch": Bunch}
 _NUMPY_SCALARS = {kind.__name__: kind for kind in NUMPY_TYPES}
 _NUMBER_TYPES = {f"{kind.__module__}.{kind.__name__}": kind for kind in NUMBER_TYPES}
 _FUNCTIONS = {f"{function.__module__}.{function.__name__}": function for function in FUNCTIONS}
-_LOSSES = frozenset(kinds["closs"] for kinds in PARTS.values() if "closs" in kinds)
 #: Numbers that a Mersenne twister holds.
 _TWISTER_NUMBERS = 624
 
@@ -131,9 +128,10 @@ class Writer:
             seeds = (int(seed.entropy), seed.n_children_spawned, *seed.spawn_key)
             return {"Generator": [*numbers, *seeds]}
         state = value.__getstate__() if isinstance(value, Stored) else vars(value)
-        # A curve is made again from its thresholds.
-        left_out = "f_" if isinstance(value, IsotonicRegression) else None
-        return {name: {key: self.node(held) for key, held in state.items() if key != left_out}}
+        made_again = MADE_AGAIN.get(type(value).__name__)
+        if "_loss" in state and type(value._loss) is not type(value._get_loss(None)):
+            raise NotTrustedError(f"a loss other than {value.loss!r}")
+        return {name: {key: self.node(held) for key, held in state.items() if key != made_again}}
 
     def _content(self, kind: type, value: Any) -> tuple[str, Any]:
         if kind in (np.ndarray, np.memmap):
@@ -159,9 +157,6 @@ class Writer:
             (n_features, n_classes, n_outputs), state = value.__reduce__()[1:]
             fields = (n_classes, state["nodes"], state["values"])
             return "Tree", [n_features, n_outputs, state["max_depth"], *map(self.node, fields)]
-        if kind.__module__ == "sklearn._loss._loss" and kind.__name__ in _LOSSES:
-            make, arguments = value.__reduce__()[:2]
-            return "loss", [kind.__name__, *(arguments if make is kind else ())]
         found = parts_of_frame(value)
         if found is not None:
             return found[0], self.node(found[1])
@@ -350,14 +345,6 @@ def _tree(n_features: Any, n_outputs: Any, depth: Any, *arrays: Any) -> Any:
     return tree
 
 
-def _loss(name: Any, *numbers: Any) -> Any:
-    if type(name) is not str or name not in _LOSSES:
-        raise NotTrustedError(f"loss {name}")
-    if not {*map(type, numbers)} <= ANY_SCALAR:
-        raise ValueError("a loss of other kinds than numbers")
-    return getattr(import_module("sklearn._loss._loss"), name)(*numbers)
-
-
 def _random_state(key: Any, position: Any, has_gauss: Any, gauss: Any) -> RandomState:
     require_array("key", key, np.uint32, (_TWISTER_NUMBERS,))
     _require(int, position, has_gauss)
@@ -403,6 +390,5 @@ _CALLS: dict[str, Any] = {
     "objects": _objects,
     "masked": _masked,
     "Tree": _tree,
-    "loss": _loss,
     **FRAME_PARTS,
 }
