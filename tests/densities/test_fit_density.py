@@ -6,7 +6,7 @@ import pytest
 from absentia import AutoClassifier, GaussianDensity, LowRankDensity
 from absentia.densities.fit_density import fit_density, shared_fits
 from absentia.engine.threads import map_on_threads
-from absentia.persistence.contents import inner_objects
+from absentia.persistence.nodes import Writer
 from absentia.tables import Table
 
 
@@ -116,5 +116,6 @@ def test_members_share_no_array_that_can_be_written_to():
 
 
 def _arrays(model):
-    found = [value for value in inner_objects(model) if isinstance(value, np.ndarray)]
-    return [array for array in found if array.size]
+    writer = Writer()
+    writer.node(model)
+    return [array for array in writer.arrays if array.size]

@@ -35,7 +35,7 @@ from absentia import (
     load,
     save,
 )
-from absentia.persistence.nodes import name_of_type, type_of_name
+from absentia.persistence.nodes import Reader, Writer, name_of_type, type_of_name
 
 
 def rows(n: int = 40, d: int = 4) -> np.ndarray:
@@ -64,6 +64,15 @@ def models() -> list:
         (RandomForestClassifier(3, random_state=0).fit(X, y), X),
         (HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3).fit(X, y), X),
     ]
+
+
+def check_contents(model: object) -> list:
+    """Read a model from its description as a file does, without its trial; return its objects."""
+    writer = Writer()
+    node = writer.node(model)
+    reader = Reader(writer.arrays, 10**7)
+    reader.model(json.loads(json.dumps(node)))
+    return reader.objects
 
 
 def opened(path: Path) -> tuple[dict, list[bytes]]:

@@ -11,7 +11,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn._loss import HalfMultinomialLoss
-from sklearn._loss.link import IdentityLink
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -65,14 +64,14 @@ def density(**attributes):
 
 def interface():
     """An object whose attributes tell NumPy to read memory at an address."""
-    link = IdentityLink()
-    vars(link)["__array_interface__"] = {
+    binarizer = LabelBinarizer()
+    vars(binarizer)["__array_interface__"] = {
         "data": (4096, False),
         "shape": (1,),
         "typestr": "<f8",
         "version": 3,
     }
-    return link
+    return binarizer
 
 
 def polynomials():
@@ -177,7 +176,7 @@ def outsiders():
     many = IsotonicRegression().fit(LINE[0].ravel(), LINE[1])
     many.X_thresholds_ = many.y_thresholds_ = np.arange(9, dtype=np.uint8)
     return {
-        "an address": (ridge(intercept_=interface()), r"IdentityLink\.__array_interface__"),
+        "an address": (ridge(intercept_=interface()), r"LabelBinarizer\.__array_interface__"),
         "an address in any class": (
             ridge(__array_interface__={"data": (4096, False)}),
             r"Ridge\.__array_interface__",
@@ -268,7 +267,7 @@ def with_array(name, shape, n_bytes):
 def chain(length, width):
     """Return objects that each hold the one before many times."""
     inside = [None, *([{"same": k}] * width for k in range(length))]
-    return [{"sklearn.dummy.DummyRegressor": {"constant": held}} for held in inside]
+    return [{"sklearn.frozen._frozen.FrozenEstimator": {"estimator": held}} for held in inside]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from absentia import load, save
-from absentia.persistence.contents import check_contents
+from persistence.hostile_files import check_contents
 from persistence.test_model_files import save_unchecked
 
 X = np.array([[1.0, 1.0], [2.0, 2.0], [2.0, 3.0]] * 6)

@@ -13,26 +13,17 @@ that it has encodings for: the others would hold foreign memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from absentia.persistence.kinds import tree_records
 from absentia.tables.stored import require_array
 
 #: Attributes of ``TreePredictor`` with 256 bits for the categories that go left.
 _BITSETS = ("binned_left_cat_bitsets", "raw_left_cat_bitsets")
 _BITSET_WORDS = 8
-
-
-@cache
-def tree_records() -> tuple[np.dtype[Any], ...]:
-    """Return the types of the records that a file may hold: nodes of trees, and no others."""
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-    from sklearn.tree._tree import NODE_DTYPE
-
-    return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
 
 
 def _check_tree(owner: BaseEstimator) -> None:

@@ -2,7 +2,8 @@
 
 A model may hold what is known, and nothing else: objects of trusted types, with the attributes that
 their class is known to have, of the kinds that are known for them. Everything that is not named is
-refused, whatever it might do.
+refused, whatever it might do. A reader (:mod:`.nodes`) has each object checked before another one
+holds it.
 
 Which attributes a model needs depends on its parameters and on its table. So it then predicts a row
 of missing values and a row of zeros (as objects where numbers fail, for encoders of words; as a
@@ -29,15 +30,8 @@ from absentia.beliefs import Beliefs
 from absentia.engine.compiling import always_compiled
 from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import check_parameters, shown
-from absentia.persistence.compiled_parts import COMPILED_CHECKS, MADE_AGAIN
-from absentia.persistence.kinds import (
-    ANY_SCALAR,
-    kind_of,
-    known_kinds,
-    model_types,
-    parameter_names,
-    trusted_names,
-)
+from absentia.persistence.compiled_parts import COMPILED_CHECKS
+from absentia.persistence.kinds import kinds_of, parameter_names
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError, Stored
 
@@ -66,90 +60,30 @@ _SHAPE_MESSAGES = (
 )
 
 
-def check_model(model: BaseEstimator) -> None:
-    """Raise ValueError where a model holds what is not known, or cannot predict with it.
+def check_model(model: BaseEstimator, objects: list[Any]) -> None:
+    """Raise ValueError where a model cannot predict with the objects that it holds.
 
     A model that is whole is as it was afterwards: random numbers, settings and caches too.
     """
-    inner = check_contents(model)
-    estimators = [value for value in inner if isinstance(value, BaseEstimator)]
+    estimators = [value for value in objects if isinstance(value, BaseEstimator)]
     if not any(name.endswith("_") and name[0] != "_" for e in estimators for name in vars(e)):
         return
-    trusted = set(trusted_names().values())
-    before = [(vars(value), dict(vars(value))) for value in inner if type(value) in trusted]
+    before = [(vars(value), dict(vars(value))) for value in objects if hasattr(value, "__dict__")]
     for estimator in estimators:
         # A forest prints its progress when it predicts, too, and without a seed NumPy's global
         # random numbers are drawn: both belong to all threads of a program.
         vars(estimator).update(
             dict.fromkeys({"verbose", "random_state"} & vars(estimator).keys(), 0)
         )
+    # Outside of their training rows, some answer NaN.
+    may_be_nan = any(isinstance(one, IsotonicRegression | PowerTransformer) for one in estimators)
     # One row needs no workers, of which a file may ask for any number, and no compiled code.
     one_by_one = parallel_config(backend="sequential", n_jobs=1)
     with hidden_warnings(), np.errstate(all="ignore"), one_by_one, always_compiled(_REACH):
-        _check_predictions(model)
+        _check_predictions(model, may_be_nan)
     for attributes, own in before:
         attributes.clear()
         attributes.update(own)
-
-
-def check_contents(model: BaseEstimator) -> list[Any]:
-    """Raise ValueError where a model holds what is not known or not consistent; return its objects.
-
-    Every object is visited, however deep it is. Values that compiled code trusts check themselves
-    (:meth:`Stored.validate`); trees of scikit-learn are checked with the estimators they belong to,
-    which compare the number of columns.
-    """
-    if type(model) not in model_types():
-        raise ValueError(f"{_called(model)}, which is not a model by itself")
-    found = _objects_in(model)
-    for value, attributes in found:
-        if isinstance(value, np.ndarray):
-            if value.dtype.char in "?U" and value.nbytes:
-                _check_entries(value)
-        elif isinstance(value, Stored):
-            _check_fields(value, attributes)
-        elif attributes:
-            _check_attributes(type(value), attributes)
-    # These checks look into objects inside of others, whose kinds are known by now.
-    inner = [value for value, _ in found]
-    for value in inner:
-        if isinstance(value, Stored):
-            type(value).ensure_valid(value)
-        elif isinstance(value, BaseEstimator):
-            _check_estimator(value)
-    return inner
-
-
-def inner_objects(model: BaseEstimator) -> list[Any]:
-    """Return every object inside a model once, the model first."""
-    return [value for value, _ in _objects_in(model)]
-
-
-def _objects_in(model: BaseEstimator) -> list[tuple[Any, dict[str, Any]]]:
-    """Return every object inside a model once, with the attributes that a file has."""
-    trusted = set(trusted_names().values())
-    seen: dict[int, tuple[Any, dict[str, Any]]] = {}
-    pending: list[Any] = [model]
-    while pending:
-        value = pending.pop()
-        if id(value) in seen:
-            continue
-        attributes: dict[str, Any] = {}
-        if isinstance(value, dict):
-            pending += [*value.keys(), *value.values()]
-        elif isinstance(value, list | tuple | set):
-            pending += value
-        elif isinstance(value, np.ndarray):
-            pending += np.ma.getdata(value).flat if value.dtype == object else ()
-        elif type(value) in trusted:
-            attributes = dict(vars(value))
-            if isinstance(value, Stored):  # others are computed from the fields
-                fields = known_kinds(type(value))
-                attributes = {name: held for name, held in attributes.items() if name in fields}
-            attributes.pop(MADE_AGAIN.get(type(value).__name__, ""), None)
-            pending += attributes.values()
-        seen[id(value)] = value, attributes
-    return list(seen.values())
 
 
 def _called(value: object) -> str:
@@ -158,25 +92,34 @@ def _called(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _check_attributes(kind: type, attributes: dict[str, Any]) -> None:
-    """Refuse attributes that objects of this class are not known to have, and other kinds."""
-    known, parameters = known_kinds(kind), set(parameter_names(kind)) - {"memory"}
+def check_attributes(owner: type, attributes: dict[str, Any]) -> None:
+    """Raise ValueError for an attribute of another kind than objects of a class are known to have.
+
+    The values are complete; no method of the object is called.
+    """
+    kinds = kinds_of(owner)
+    is_ours = owner.__module__.startswith("absentia.") and issubclass(owner, BaseEstimator)
     for name, held in attributes.items():
-        if name in parameters and type(held) in ANY_SCALAR:
-            continue
-        if callable(getattr(kind, name, None)):
-            raise ValueError(f"{kind.__name__} with {name} replaced")
-        if name not in known:
-            raise ValueError(f"{kind.__name__} with {name}, which it is not known to have")
-        expected = kind_of(kind, name)
-        if not expected.holds(held):
-            if name in parameter_names(kind):
-                raise ValueError(f"{_called(held)} as the parameter {name} of {kind.__name__}")
+        if not (type(held) in kinds[name].types or kinds[name].holds(held)):
+            if name in parameter_names(owner):
+                raise ValueError(f"{_called(held)} as the parameter {name} of {owner.__name__}")
             raise ValueError(
-                f"{kind.__name__} with {_called(held)} as {name}, expected {expected.expected}"
+                f"{owner.__name__} with {_called(held)} as {name}, expected {kinds[name].expected}"
             )
-        if isinstance(held, np.ndarray | float) and kind.__module__.startswith("absentia."):
-            _check_size(kind, name, np.asarray(held))
+        if is_ours and isinstance(held, np.ndarray | float):
+            _check_size(owner, name, np.asarray(held))
+
+
+def check_object(value: Any) -> None:
+    """Raise ValueError where the attributes of an object, whose kinds are known, do not fit.
+
+    Values that compiled code trusts check themselves (:meth:`Stored.validate`); trees are checked
+    with the estimators they belong to, which compare the number of columns.
+    """
+    if isinstance(value, Stored):
+        value.ensure_valid()
+    elif isinstance(value, BaseEstimator):
+        _check_estimator(value)
 
 
 def _check_size(kind: type, name: str, numbers: np.ndarray) -> None:
@@ -184,20 +127,6 @@ def _check_size(kind: type, name: str, numbers: np.ndarray) -> None:
         sizes = np.abs(numbers)
         if (np.isfinite(sizes) & (sizes > _LARGEST)).any():
             raise ValueError(f"{kind.__name__}.{name} holds a number beyond {_LARGEST:g}")
-
-
-def _check_fields(value: Stored, attributes: dict[str, Any]) -> None:
-    """Refuse parts of estimators among the fields of a value, which checks the rest itself."""
-    parts = set(trusted_names().values()) - model_types().keys()
-    pending: list[Any] = list(attributes.values())
-    while pending:
-        held = pending.pop()
-        if isinstance(held, dict):
-            pending += [*held.keys(), *held.values()]
-        elif isinstance(held, list | tuple):
-            pending += held
-        elif type(held) in parts and not isinstance(held, Stored):
-            raise ValueError(f"{_called(held)} in {type(value).__name__}")
 
 
 def _check_estimator(value: BaseEstimator) -> None:
@@ -231,8 +160,10 @@ def _lengths(labels: Any) -> list[int]:
     return [len(own) for own in (labels if isinstance(labels, list) else [labels])]
 
 
-def _check_entries(array: np.ndarray) -> None:
+def check_entries(array: np.ndarray) -> None:
     """Refuse truth values that are neither 0 nor 1 in memory, and characters that are none."""
+    if array.dtype.char not in "?U" or not array.nbytes:
+        return
     unit = np.uint8 if array.dtype == bool else np.dtype(np.uint32)
     largest = np.ascontiguousarray(array).reshape(-1).view(unit).max()
     if array.dtype == bool and largest > 1:
@@ -267,29 +198,29 @@ def _check_parameters(value: BaseEstimator) -> None:
         check_parameters(value)
 
 
-def _check_predictions(model: BaseEstimator) -> None:
+def _check_predictions(model: BaseEstimator, may_be_nan: bool) -> None:
     tables = _trial_tables(model)
-    predicted = [_predicts(model, name, rows) for rows in tables for name in _METHODS]
+    predicted = [_predicts(model, name, rows, may_be_nan) for rows in tables for name in _METHODS]
     ours = type(model).__module__.startswith("absentia.")
     n_features = getattr(model, "n_features_in_", None)
     if ours and not any(predicted) and tables[0].shape[1] == n_features:
         beliefs = Beliefs.from_moments(np.zeros(tables[0].shape), variances=0.1)
         for name in _METHODS:
-            _try(model, name, beliefs)
+            _try(model, name, beliefs, may_be_nan)
 
 
-def _predicts(model: BaseEstimator, name: str, rows: Any) -> bool:
+def _predicts(model: BaseEstimator, name: str, rows: Any, may_be_nan: bool) -> bool:
     """Return whether a model predicts a row of numbers or, where that fails, of objects."""
     try:
-        return _try(model, name, rows)
+        return _try(model, name, rows, may_be_nan)
     except ValueError as error:
         try:  # encoders of words raise TypeError for columns of numbers
-            return _try(model, name, rows.astype(object))
+            return _try(model, name, rows.astype(object), may_be_nan)
         except ValueError:
             raise error from None
 
 
-def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
+def _try(model: BaseEstimator, name: str, rows: Any, may_be_nan: bool) -> bool:
     """Return whether a method predicts a row; raise ValueError where it fails."""
     try:
         method = getattr(model, name, None)
@@ -316,15 +247,9 @@ def _try(model: BaseEstimator, name: str, rows: Any) -> bool:
         finite = name in _FINITE or (name == "transform" and hasattr(model, "kernel_"))
         if finite and prediction.dtype.kind == "f":
             wrong = ~np.isfinite(prediction) if name[:7] == "predict" else np.isnan(prediction)
-            if wrong.any() and not _may_be_nan(model):
+            if wrong.any() and not may_be_nan:
                 raise ValueError(f"{type(model).__name__}.{name} answers {prediction[wrong][0]}")
     return True
-
-
-def _may_be_nan(model: BaseEstimator) -> bool:
-    """Return whether a model that is whole may answer NaN: outside of its training rows."""
-    kinds = (IsotonicRegression, PowerTransformer)
-    return any(isinstance(value, kinds) for value in inner_objects(model))
 
 
 def _is_fitted(model: BaseEstimator) -> bool:

@@ -11,10 +11,11 @@ absentia's classes are known by their annotations, those of scikit-learn's are w
   numbers), ``bunch of`` and ``objects of`` (an array);
 - ``KFold``, ``trees``: an object of scikit-learn's class with that name, a decision tree;
 - the words of ``_TESTS`` and ``_ALIASES``, such as ``method``, the name of a method that predicts,
-  ``false``, for attributes that are True with sparse targets only, ``columns``, a step of a
+  ``false``, for attributes that are True with sparse targets only, ``step``, of a
   ``ColumnTransformer``, or ``estimator``, an object of a known class that may stand on its own.
 
-``A | B`` is either. Types are compared exactly: an object that behaves like an array is none.
+``A | B`` is either. Types are compared exactly: an object that behaves like an array is none. That
+dictionaries have text or numbers as keys, and slices as ends, is seen to by :mod:`.nodes`.
 """
 
 from __future__ import annotations
@@ -106,6 +107,15 @@ def _either(kinds: Iterable[Kind]) -> Kind:
 
 
 @cache
+def tree_records() -> tuple[np.dtype[Any], ...]:
+    """Return the types of the records that a file may hold: nodes of trees, and no others."""
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+    from sklearn.tree._tree import NODE_DTYPE
+
+    return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
+
+
+@cache
 def kind_of_words(words: str) -> Kind:
     """Return the kind that is written in words."""
     return _either(map(_kind_of_word, words.split(" | ")))
@@ -146,7 +156,7 @@ def _container(outer: str, inner: Kind) -> Kind:
         if isinstance(value, np.ndarray) and (value.dtype != object or value.ndim != 1):
             return False
         if isinstance(value, dict):
-            return _are_scalars(value) and all(map(inner.holds, value.values()))
+            return all(map(inner.holds, value.values()))
         return all(map(inner.holds, value))
 
     return Kind(f"{outer} of {inner.expected.replace(' | ', '/')}", tests=(holds,))
@@ -196,28 +206,8 @@ def _are_scalars(values: Iterable[Any]) -> bool:
     return set(map(type, values)) <= ANY_SCALAR
 
 
-def _is_slice(value: Any) -> bool:
-    ends = (NoneType, int, str)
-    return type(value) is slice and all(
-        type(end) in ends for end in (value.start, value.stop, value.step)
-    )
-
-
 def _is_names(value: Any) -> bool:
     return kind_of_words("objects[1]").holds(value) and all(type(name) is str for name in value)
-
-
-def _is_selection(value: Any) -> bool:
-    plain = "int | str | list of int/str/bool | bools[1] | integers[1] | texts[1] | objects[1]"
-    return _is_slice(value) or kind_of_words(plain).holds(value)
-
-
-def _is_step_of_columns(value: Any) -> bool:
-    if type(value) is not tuple or len(value) != 3:
-        return False
-    name, transformer, selection = value
-    kind = kind_of_words("str | estimator")
-    return type(name) in _SCALARS["str"] and kind.holds(transformer) and _is_selection(selection)
 
 
 def _is_dtype(value: Any) -> bool:
@@ -230,30 +220,26 @@ def _is_model(value: Any) -> bool:
     return type(value) in model_types()
 
 
-def _is_results(value: Any) -> bool:
-    """Return whether a value is ``cv_results_``, which may hold masked arrays of parameters."""
-    if type(value) not in _DICTS or any(type(name) is not str for name in value):
-        return False
-    for column in value.values():
-        is_masked = type(column) is np.ma.MaskedArray and column.ndim == 1
-        if not _is_held(np.ma.getdata(column) if is_masked else column, _EVERY_ROLE):
-            return False
-    return True
+def _is_masked(value: Any) -> bool:
+    """Return whether a value is one of the columns of parameters in ``cv_results_``."""
+    is_column = type(value) is np.ma.MaskedArray and value.ndim == 1
+    return is_column and _is_held(np.ma.getdata(value), _EVERY_ROLE)
 
 
 _TESTS: dict[str, Callable[[Any], bool]] = {
-    "columns": _is_step_of_columns,
     "dtype": _is_dtype,
     "estimator": _is_model,
     "false": lambda value: type(value) in _SCALARS["bool"] and not value,
     "function": lambda value: any(value is function for function in FUNCTIONS),
     "method": lambda value: type(value) is str and value in _METHODS,
     "names": _is_names,
+    "masked": _is_masked,
     "parameters": lambda value: type(value) in _DICTS and _is_held(value, _EVERY_ROLE),
-    "results": _is_results,
+    "results": lambda value: type(value) in _DICTS and _is_held(value, (*_EVERY_ROLE, "masked")),
     "rng": lambda value: type(value) in (np.random.RandomState, np.random.Generator),
-    "selection": _is_selection,
-    "slice": _is_slice,
+    "selection": lambda value: _is_held(value, ()),
+    "slice": lambda value: type(value) is slice,
+    "step": lambda value: type(value) is tuple and _is_held(value, ("estimator",)),
     # By the modules of their classes, which are many.
     "scorer": lambda value: type(value).__module__ == "sklearn.metrics._scorer",
     "splitter": lambda value: type(value).__module__ == "sklearn.model_selection._split",
@@ -299,12 +285,12 @@ def _names_estimator(annotation: Any) -> bool:
 
 
 def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
-    if type(value) in ANY_SCALAR or _is_slice(value) or _TESTS["rng"](value):
+    if type(value) in ANY_SCALAR or type(value) is slice or _TESTS["rng"](value):
         return True
     if type(value) in (list, tuple, set):
         return _are_scalars(value) or all(_is_held(entry, roles) for entry in value)
     if type(value) in _DICTS:
-        return _are_scalars(value) and all(_is_held(entry, roles) for entry in value.values())
+        return all(_is_held(entry, roles) for entry in value.values())
     if type(value) is np.ndarray:
         if value.dtype == object:
             return all(_is_held(entry, roles) for entry in value.flat)
@@ -312,36 +298,41 @@ def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
     return any(_TESTS[role](value) for role in roles)
 
 
-@cache
-def known_kinds(owner: type) -> dict[str, Any]:
-    """Return what is known of the attributes that objects of a trusted type may have.
+def _is_field(value: Any) -> bool:
+    """Return whether no part of an estimator is in the field of a value."""
+    if isinstance(value, dict):
+        return all(map(_is_field, value.values()))
+    if type(value) in (list, tuple):
+        return all(map(_is_field, value))
+    return type(value) not in sklearn_attributes() or _is_model(value)
 
-    Parameters have their annotation, fitted attributes their annotation or the words of the table;
-    :func:`kind_of` makes kinds of them. Values (:class:`~absentia.tables.stored.Stored`) check
-    their fields themselves.
+
+#: Fields of values, which are checked further by the value.
+_FIELD = Kind("a field", ANY_SCALAR | {np.ndarray}, tests=(_is_field,))
+
+
+@cache
+def kinds_of(owner: type) -> dict[str, Kind]:
+    """Return the kinds of the attributes that objects of a trusted type may have.
+
+    Parameters and fitted attributes have the kind of their annotation, those of scikit-learn that
+    of the words of the table. Values (:class:`~absentia.tables.stored.Stored`) check their fields
+    themselves.
     """
-    parameters = parameter_names(owner)
     if issubclass(owner, Stored):
-        return dict.fromkeys(owner._field_names())
-    known: dict[str, Any] = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
-    known = known | sklearn_attributes().get(owner, {})
+        return dict.fromkeys(owner._field_names(), _FIELD)
+    words = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
+    words = words | sklearn_attributes().get(owner, {})
+    kinds = {name: kind_of_words(own) for name, own in words.items()}
     is_ours = not owner.__module__.startswith("sklearn.")
     hints = get_type_hints(owner, include_extras=True) if is_ours else {}
     for name, hint in hints.items():
         # A fitted attribute, not a setting of the class.
         is_set = name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
-        if is_set and get_origin(hint) is not ClassVar:
-            known.setdefault(name, hint)
-    return known | {name: hints.get(name) for name in parameters}
-
-
-@cache
-def kind_of(owner: type, name: str) -> Kind:
-    """Return the kind of values that an attribute of a trusted type may have."""
-    if name in parameter_names(owner):
-        return _kind_of_parameter(name, known_kinds(owner)[name])
-    known = known_kinds(owner)[name]
-    return kind_of_words(known) if isinstance(known, str) else kind_of_annotation(known)
+        if is_set and get_origin(hint) is not ClassVar and name not in kinds:
+            kinds[name] = kind_of_annotation(hint)
+    parameters = parameter_names(owner)
+    return kinds | {name: _kind_of_parameter(name, hints.get(name)) for name in parameters}
 
 
 @cache

@@ -75,9 +75,9 @@ _shuffled = _default_test_size: float, n_splits: int, random_state: int | none |
 _ESTIMATORS = """
 calibration.CalibratedClassifierCV = classes_: labels,
     calibrated_classifiers_: list of _CalibratedClassifier
-compose.ColumnTransformer = _columns: list of selection, _remainder: columns,
+compose.ColumnTransformer = _columns: list of selection, _remainder: step,
     _transformer_to_input_indices: dict of list of int, output_indices_: dict of slice,
-    sparse_output_: bool, transformers_: list of columns
+    sparse_output_: bool, transformers_: list of step
 compose.TransformedTargetRegressor = _training_dim: int, regressor_: estimator,
     transformer_: estimator
 decomposition.PCA(_reduced) = _fit_svd_solver: str, mean_: floats[1], n_components_: int,

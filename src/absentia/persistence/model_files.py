@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from absentia.persistence.contents import check_model
+from absentia.persistence.kinds import model_types
 from absentia.persistence.nodes import NotTrustedError, Reader, Writer, name_of_type, type_of_name
 from absentia.tables.files.formats import replaced
 
@@ -181,10 +182,11 @@ def _read(stream: BinaryIO, max_bytes: int) -> BaseEstimator:
         # The last bytes of a file are its size, unless zeros or other archives follow.
         if behind or int.from_bytes(stream.read(4), "little") != size % 2**32:
             raise ValueError("bytes behind the last array")
-    model = Reader(arrays, most).model(header["model"])
-    if not isinstance(model, BaseEstimator):
-        raise _RefusedError(f"holds a {type(model).__name__}, which is not an estimator.")
-    check_model(model)
+    reader = Reader(arrays, most)
+    model: BaseEstimator = reader.model(header["model"])
+    if type(model) not in model_types():
+        raise _RefusedError(f"holds a {type(model).__name__}, which is not a model by itself.")
+    check_model(model, reader.objects)
     written, current = header["versions"]["scikit-learn"], version("scikit-learn")
     if written != current and b'{"sklearn.' in line:
         warnings.warn(

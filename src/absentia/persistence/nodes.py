@@ -14,8 +14,9 @@ whose name is the kind of the node:
 - ``{"same": 5}``: an object that is there already. They are numbered in the order in which they
   are complete, so that no object is inside itself.
 
-A reader makes objects without calling their constructors, and calls nothing that a file names. It
-refuses classes, attributes and kinds of nodes that are not known, and a tree that is deeper or,
+A reader makes objects without calling their constructors, and calls nothing that a file names. An
+object is checked when its attributes are there, and before anything holds it. The reader refuses
+classes, attributes and kinds of nodes that are not known, and a tree that is deeper or,
 with what is repeated written out, larger than any model.
 """
 
@@ -25,15 +26,16 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import PCG64, Generator, RandomState, SeedSequence
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from absentia.persistence.compiled_parts import MADE_AGAIN, tree_records
-from absentia.persistence.kinds import ANY_SCALAR, known_kinds, trusted_names
+from absentia.persistence.compiled_parts import MADE_AGAIN
+from absentia.persistence.contents import check_attributes, check_entries, check_object
+from absentia.persistence.kinds import ANY_SCALAR, kinds_of, tree_records, trusted_names
 from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES
 from absentia.tables.stored import (
     CELLS,
@@ -53,8 +55,7 @@ _TYPES = re.compile(
     r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)|\|S\d{1,9}|<U\d{1,9}|<[Mm]8(\[(Y|M|W|D|h|m|s|ms|us|ns)\])?"
 )
 _PLAIN = {type(None), bool, int, float, str}
-_DICTS = {"dict": dict, "OrderedDict": OrderedDict, "Bunch": Bunch}
-_NUMPY_SCALARS = {kind.__name__: kind for kind in NUMPY_TYPES}
+_DICTS = (dict, OrderedDict, Bunch)
 _NUMBER_TYPES = {f"{kind.__module__}.{kind.__name__}": kind for kind in NUMBER_TYPES}
 _FUNCTIONS = {f"{function.__module__}.{function.__name__}": function for function in FUNCTIONS}
 #: Numbers that a Mersenne twister holds.
@@ -142,7 +143,7 @@ class Writer:
             return "array", len(self.arrays) - 1
         if kind in (tuple, set):
             return kind.__name__, [*map(self.node, value)]
-        if kind in _DICTS.values():
+        if kind in _DICTS:
             return kind.__name__, [[self.node(key), self.node(held)] for key, held in value.items()]
         if kind in NUMPY_TYPES:
             return kind.__name__, value.item()
@@ -169,111 +170,115 @@ class Writer:
 
 
 class Reader:
-    """The model that nodes and arrays describe.
+    """The model that nodes and arrays describe, each object checked as soon as it is complete.
 
     ``most_nodes`` limits the nodes, each counted as often as it would be written if nothing were
     written once for several places.
     """
 
     def __init__(self, arrays: list[np.ndarray], most_nodes: int):
-        self._arrays, self._read = arrays, set[int]()
-        self._most, self._n_nodes = most_nodes, 0
-        #: Depth, and number of estimators inside each other, that the current object reaches.
-        self._reach = (0, 0)
-        #: Complete objects, with their number of nodes and the depths inside of them.
-        self._objects: list[tuple[Any, int, int, int]] = []
+        for array in arrays:
+            check_entries(array)
+        self._arrays, self._most = arrays, most_nodes
+        self._read: set[int] = set()
+        self._complete: list[_Found] = []
+
+    @property
+    def objects(self) -> list[Any]:
+        """The objects that are complete, inner ones before those that hold them."""
+        return [found.value for found in self._complete]
 
     def model(self, node: Any) -> Any:
         """Return what a node describes, having read every array."""
-        (model,) = self._values([node], 1, 0)
+        ((model,), *_) = self._inside([node])
         if len(self._read) != len(self._arrays):
             raise ValueError("arrays that nothing reads")
         return model
 
-    def _count(self, n_nodes: int, depth: int, nested: int) -> None:
-        """Count nodes that reach a depth, with so many estimators inside each other."""
-        self._n_nodes += n_nodes
-        self._reach = max(self._reach[0], depth), max(self._reach[1], nested)
-        if depth > _DEEPEST:
+    def _inside(self, nodes: Iterable[Any]) -> _Found:
+        """Return the values of nodes as a list, and what it reaches."""
+        values, size, depth, nested = [], 1, 0, 0
+        for node in nodes:
+            if type(node) in _PLAIN:
+                values.append(node)
+                size += 1
+                continue
+            found = self._found(node)
+            values.append(found.value)
+            size += found.size
+            depth, nested = max(depth, found.depth), max(nested, found.nested)
+        if depth >= _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} objects inside each other")
-        if nested > _MOST_NESTED:
-            raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
-        if self._n_nodes > self._most:
+        if size > self._most:
             raise ValueError(f"more than {self._most:,} objects")
+        return _Found(values, size, depth + 1, nested)
 
-    def _values(self, nodes: Iterable[Any], depth: int, nested: int) -> list[Any]:
-        """Return the values of the nodes inside of another one."""
-        nodes = list(nodes)
-        self._count(len(nodes), depth, nested)
-        return [
-            node if type(node) in _PLAIN else self._value(node, depth, nested) for node in nodes
-        ]
-
-    def _value(self, node: Any, depth: int, nested: int) -> Any:
+    def _found(self, node: Any) -> _Found:
         if type(node) is list:
-            return self._values(node, depth + 1, nested)
+            return self._inside(node)
         if len(node) != 1:
             raise ValueError(f"a node of {len(node)} kinds")
         ((name, content),) = node.items()
         if name in ("array", "same"):
-            known = self._arrays if name == "array" else self._objects
+            known: list[Any] = self._arrays if name == "array" else self._complete
             if type(content) is not int or not 0 <= content < len(known):
                 raise ValueError(f"number {content!r} of {len(known)}")
-            if name == "array":
-                self._read.add(content)
-                return self._arrays[content]
-            value, n_nodes, deep, estimators = self._objects[content]
-            self._count(n_nodes, depth + deep, nested + estimators)
-            return value
+            if name == "same":
+                return self._complete[content]
+            self._read.add(content)
+            return _Found(self._arrays[content])
         kind = trusted_names().get(name)
-        if kind is None and name not in ("RandomState", "Generator"):
-            return self._part(name, content, depth, nested)
-        outer, before, self._reach = self._reach, self._n_nodes, (depth, nested)
-        if kind is not None:
-            value = self._object(name, kind, content, depth, nested)
-        else:
-            make = _random_state if name == "RandomState" else _generator
-            value = make(*self._values(content, depth + 1, nested))
-        (deep, estimators), size = self._reach, self._n_nodes - before
-        self._objects.append((value, size, deep - depth, estimators - nested))
-        self._reach = max(outer[0], deep), max(outer[1], estimators)
-        return value
+        found = self._part(name, content) if kind is None else self._object(kind, name, content)
+        if kind is not None or name in _GENERATORS:
+            self._complete.append(found)
+        return found
 
-    def _object(self, name: str, kind: type, content: Any, depth: int, nested: int) -> Any:
+    def _object(self, kind: type, name: str, content: Any) -> _Found:
         if type(content) is not dict:
             raise ValueError(f"{name} without attributes")
-        unknown = sorted(content.keys() - known_kinds(kind).keys())
+        unknown = sorted(content.keys() - kinds_of(kind).keys())
         if unknown:
             raise NotTrustedError(", ".join([f"{name}.{attribute}" for attribute in unknown]))
-        nested += issubclass(kind, BaseEstimator)
-        attributes = dict(
-            zip(content, self._values(content.values(), depth + 1, nested), strict=True)
-        )
+        found = self._inside(content.values())
+        nested = found.nested + issubclass(kind, BaseEstimator)
+        if nested > _MOST_NESTED:
+            raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
+        attributes = dict(zip(content, found.value, strict=True))
+        check_attributes(kind, attributes)
         value: Any = object.__new__(kind)
         if isinstance(value, Stored):
             value.__setstate__(attributes)
         else:
             vars(value).update(attributes)
-        return value
+        check_object(value)
+        return found._replace(value=value, nested=nested)
 
-    def _part(self, name: str, content: Any, depth: int, nested: int) -> Any:
+    def _part(self, name: str, content: Any) -> _Found:
         """Return a value that is no object of Python with attributes."""
-        if name in _NUMPY_SCALARS:
-            number = _NUMPY_SCALARS[name](content) if type(content) in _PLAIN else None
-            if number is None or type(number.item()) is not type(content):
-                raise ValueError(f"{content!r} in place of a {name}")
-            return number
-        if name in _TEXTS:
-            _require(str, content)
-            return _TEXTS[name](content)
-        if name not in (*_LISTS, *_DICTS, *_CALLS):
+        if name in _PLAIN_PARTS:
+            return _Found(_PLAIN_PARTS[name](content))
+        if name not in _PARTS:
             raise NotTrustedError(name)
         if type(content) is not list:
             raise ValueError(f"a {name} of no entries")
-        entries = self._values(content, depth + 1, nested)
-        if name in _DICTS:
-            return _dict(name, entries)
-        return _LISTS[name](entries) if name in _LISTS else _CALLS[name](*entries)
+        found = self._inside(content)
+        return found._replace(value=_PARTS[name](*found.value))
+
+
+class _Found(NamedTuple):
+    """A value, its number of nodes, and how many nodes and estimators are inside each other."""
+
+    value: Any
+    size: int = 1
+    depth: int = 0
+    nested: int = 0
+
+
+def _number(kind: type, content: Any) -> Any:
+    number = kind(content) if type(content) in _PLAIN else None
+    if number is None or type(number.item()) is not type(content):
+        raise ValueError(f"{content!r} in place of a {kind.__name__}")
+    return number
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -287,19 +292,24 @@ def _named(known: dict[str, Any], name: str) -> Any:
     return known[name]
 
 
-def _dict(name: str, pairs: list[Any]) -> dict[Any, Any]:
-    made = _DICTS[name]()
+def _of_text(make: Callable[[str], Any], content: Any) -> Any:
+    _require(str, content)
+    return make(content)
+
+
+def _dict(kind: type, *pairs: Any) -> dict[Any, Any]:
+    made = kind()
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in ANY_SCALAR:
             raise ValueError("a dictionary with keys of other kinds than numbers and text")
         # The entries of a Bunch are its attributes, too.
-        if name == "Bunch" and (type(pair[0]) is not str or pair[0].startswith("__")):
+        if kind is Bunch and (type(pair[0]) is not str or pair[0].startswith("__")):
             raise ValueError("a Bunch with special attributes")
         made[pair[0]] = pair[1]
     return made
 
 
-def _set(entries: list[Any]) -> set[Any]:
+def _set(*entries: Any) -> set[Any]:
     if not {*map(type, entries)} <= ANY_SCALAR:
         raise ValueError("a set of other kinds than numbers and text")
     return set(entries)
@@ -376,19 +386,23 @@ def _require(kind: type, *values: Any) -> None:
             raise ValueError(f"a {type(value).__name__} in place of a {kind.__name__}")
 
 
-#: Kinds of nodes whose content is text.
-_TEXTS: dict[str, Callable[[str], Any]] = {
-    "dtype": _dtype,
-    "type": partial(_named, _NUMBER_TYPES),
-    "function": partial(_named, _FUNCTIONS),
-    **{kind: partial(made_cell, kind) for kind in CELLS},
+#: Makers of the kinds of nodes whose content is one number or text, and of those with a list.
+_PLAIN_PARTS: dict[str, Callable[[Any], Any]] = {
+    **{kind.__name__: partial(_number, kind) for kind in NUMPY_TYPES},
+    "dtype": partial(_of_text, _dtype),
+    "type": partial(_of_text, partial(_named, _NUMBER_TYPES)),
+    "function": partial(_of_text, partial(_named, _FUNCTIONS)),
+    **{kind: partial(_of_text, partial(made_cell, kind)) for kind in CELLS},
 }
-#: Kinds of nodes whose content is one list, and those of several arguments.
-_LISTS: dict[str, Any] = {"tuple": tuple, "set": _set}
-_CALLS: dict[str, Any] = {
+_GENERATORS = {"RandomState": _random_state, "Generator": _generator}
+_PARTS: dict[str, Callable[..., Any]] = {
+    "tuple": lambda *entries: entries,
+    "set": _set,
+    **{kind.__name__: partial(_dict, kind) for kind in _DICTS},
     "slice": _slice,
     "objects": _objects,
     "masked": _masked,
     "Tree": _tree,
+    **_GENERATORS,
     **FRAME_PARTS,
 }
