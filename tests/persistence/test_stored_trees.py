@@ -103,7 +103,7 @@ def changed_tree(**fields):
         ({"max_depth": 0}, "depth"),
         ({"max_depth": 2**40}, "depth"),
         ({"node_count": 0}, "without nodes"),
-        ({"node_count": -5}, "without nodes"),
+        ({"node_count": -5}, "negative dimensions"),
         ({"node_count": 2}, "one parent each|one child"),
     ],
 )

@@ -145,7 +145,8 @@ def _check_estimator(value: BaseEstimator) -> None:
     classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
     if n_classes is not None and np.atleast_1d(n_classes).tolist() != _lengths(classes):
         raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
-    is_fitted, check = COMPILED_CHECKS.get(type(value).__name__, ("", None))
+    family = type(value).__name__.removesuffix("Classifier").removesuffix("Regressor")
+    is_fitted, check = COMPILED_CHECKS.get(family, ("", None))
     if check is not None and is_fitted in vars(value):
         check(value)
 
