@@ -21,7 +21,7 @@ from absentia import (
     measure_next,
     save,
 )
-from absentia.predictions.wrapped_model import PlannedFormat
+from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables.column_plan import ColumnPlan
 from predictions.patients import KINDS, patients, pipeline
 
@@ -112,7 +112,7 @@ def test_a_format_writes_back_what_a_plan_read():
     for codes in (True, False):
         plan = ColumnPlan.of(frame, codes=codes)
         given = plan.read_frame(frame)
-        written = PlannedFormat.of(frame, plan).rows(given.table.array, given, np.arange(40))
+        written = RowFormat.of(frame, plan=plan).rows(given.table.array, given, np.arange(40))
         pd.testing.assert_frame_equal(written, frame)
 
 

@@ -21,7 +21,7 @@ from absentia.machines.uncertainty import entropy
 from absentia.parameters import shown
 from absentia.predictions.conformal_base import BANDS, reports_spread
 from absentia.predictions.marginal import find_density, layers
-from absentia.predictions.wrapped_model import PlannedFormat, RowFormat
+from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike, plan_of
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.encoder import TableEncoder
@@ -122,16 +122,13 @@ class TrialModel:
 def _writer(model: BaseEstimator, X: Any, rows: RowsRead) -> Callable[[Table, IntArray], Any]:
     """Return the function from rows to what a model takes: a frame, a table or an array."""
     given = rows.given
-    if given is not None:
-        assert rows.table.plan is not None
-        planned = PlannedFormat.of(X, rows.table.plan)
-        return lambda table, origin: planned.rows(table.array, given, origin)
-    if rows.table.lower is not None:  # limits of values that are still missing go with the rows
+    # Limits of values that are still missing go with the rows.
+    if given is None and rows.table.lower is not None:
         return lambda table, origin: table
-    if not (is_frame(X) and hasattr(model, "feature_names_in_")):
+    if given is None and not (is_frame(X) and hasattr(model, "feature_names_in_")):
         return lambda table, origin: table.array
-    plain = RowFormat.of(X)
-    return lambda table, origin: plain.rows(table.array)
+    written = RowFormat.of(X, plan=None if given is None else rows.table.plan)
+    return lambda table, origin: written.rows(table.array, given, origin)
 
 
 class RowsRead(NamedTuple):

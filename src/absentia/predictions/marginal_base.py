@@ -39,7 +39,6 @@ from absentia.parameters import (
 )
 from absentia.predictions.wrapped_model import (
     TRAINING_DRAWS,
-    PlannedFormat,
     RoutesWeights,
     RowFormat,
     WrappedModel,
@@ -149,11 +148,10 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
             )
         kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
         columns = kept.astype(np.intp)
-        row_format: RowFormat | PlannedFormat
-        if rows.plan is None:
-            row_format = RowFormat.of(rows.as_given(), columns)
-        else:
-            row_format, columns = PlannedFormat.of(X, rows.plan), np.arange(rows.n_features)
+        if rows.plan is not None:
+            columns = np.arange(rows.n_features)
+        given_as = rows.as_given() if rows.plan is None else X
+        row_format = RowFormat.of(given_as, columns, rows.plan)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = self.estimator
         if targets is not None:
@@ -307,7 +305,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         if hasattr(X, "columns") and row_format.kind != "array":
             chosen = take_rows(X, rows)
             if given is None and len(self._columns) < table.n_features:
-                return chosen[list(row_format.names)]  # type: ignore[union-attr]
+                return chosen[list(row_format.names)]
             return chosen
         return row_format.rows(table.array[np.ix_(rows, self._columns)], given, rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -66,23 +66,19 @@ class WrappedModel(Stored):
 
     model: BaseEstimator
     method: str
-    format: RowFormat | PlannedFormat
+    format: RowFormat
 
     def validate(self) -> None:
         """Raise ValueError unless the method is one of the two that are averaged."""
-        if not isinstance(self.format, RowFormat | PlannedFormat):
-            raise ValueError("WrappedModel.format must be a format of rows.")
-        self.format.validate()
+        self._require_type("format", RowFormat)
         if self.method not in ("predict_proba", "predict"):
             raise ValueError(f"WrappedModel.method must predict, found {self.method!r}.")
 
     @classmethod
-    def of(
-        cls, model: BaseEstimator, method: str, trained_on: RowFormat | PlannedFormat
-    ) -> WrappedModel:
+    def of(cls, model: BaseEstimator, method: str, trained_on: RowFormat) -> WrappedModel:
         """Wrap a model; one that was trained on a plain array gets plain arrays."""
         unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
-        if unnamed and isinstance(trained_on, RowFormat):
+        if unnamed and trained_on.plan is None:
             trained_on = RowFormat("array")
         return cls(model, method, trained_on)
 
@@ -309,150 +305,110 @@ def row_key(row: FloatArray) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class RowFormat(Stored):
-    """The kind of table that a model was trained on: array or frame, names and types of columns.
+    """The kind of table that a model was trained on, and how numbers and codes become one.
 
-    ``kind`` is "array", "pandas" or "polars", ``names`` are the columns of a frame, ``single`` says
-    that an array is float32.
+    ``kind`` is "array", "pandas" or "polars", ``names`` and ``types`` are those of the columns of a
+    frame, ``single`` says that an array is float32. For a frame that a ``plan`` reads, ``words``
+    has, for each column of words, the user's own value for each category, and ``constants`` the
+    only value of each column that is left out because it has no other.
     """
 
     kind: str
     names: tuple[Any, ...] = ()
     types: tuple[Any, ...] = ()
     single: bool = False
-
-    def validate(self) -> None:
-        """Raise ValueError unless there is one type per column of a frame."""
-        self._require_type("names", tuple)
-        self._require_type("types", tuple)
-        require_types(self.types, self.kind)
-        known = self.kind in ("array", "pandas", "polars")
-        if not known or len(self.types) != len(self.names):
-            raise ValueError(f"RowFormat of {self.kind!r} with {len(self.types)} types.")
-
-    @classmethod
-    def of(cls, X: TableLike, columns: IntArray | None = None) -> RowFormat:
-        """Return the format of a table, or of some of its columns."""
-        if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-            return cls("array", single=getattr(X, "dtype", None) == np.float32)
-        kind = "polars" if is_polars(X) else "pandas"
-        names, dtypes = list(X.columns), list(X.dtypes)
-        kept = range(len(names)) if columns is None else columns
-        types = (storable_type(dtypes[j], kind) for j in kept)
-        return cls(kind, tuple(names[j] for j in kept), tuple(types))
-
-    def rows(
-        self, values: FloatArray, given: object = None, origin: object = None
-    ) -> np.ndarray | pd.DataFrame:
-        """Return rows of float64, NaN where missing, in this format.
-
-        ``given`` and ``origin`` are for frames with words. Columns of whole numbers and of booleans
-        get the nearest value that their type can hold; where a value is missing they stay float64,
-        or null in types that have one.
-        """
-        if self.kind == "array":
-            return values.astype(np.float32 if self.single else np.float64, copy=False)
-        return _frame(self.kind, self.names, self.types, list(values.T))
-
-
-def take_rows(X: Any, rows: IntArray) -> Any:
-    """Return some rows of an array or of a frame."""
-    X = from_arrow(X)
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _frame(
-    kind: str, names: tuple[Any, ...], types: tuple[Any, ...], cells: list[np.ndarray]
-) -> Any:
-    polars = kind == "polars"
-    made = [typed_column(c, dtype, polars) for c, dtype in zip(cells, types, strict=True)]
-    return frame_of(dict(zip(names, made, strict=True)), polars)
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedFormat(Stored):
-    """The kind of frame that a model was trained on, and how numbers and codes become one.
-
-    ``words`` has, for each column of words, the user's own value for each category of the plan, and
-    ``constants`` the only value of each column that is left out because it has no other.
-    """
-
-    kind: str
-    plan: ColumnPlan
-    types: tuple[Any, ...]
-    words: tuple[np.ndarray, ...]
-    constants: np.ndarray
+    plan: ColumnPlan | None = None
+    words: tuple[np.ndarray, ...] = ()
+    constants: np.ndarray = field(default_factory=lambda: array_of_cells([]))
 
     def validate(self) -> None:
         """Raise ValueError unless there is one entry per column everywhere."""
-        self._require_type("plan", ColumnPlan)
-        self.plan.validate()
-        for name in ("types", "words", "constants"):
-            self._require_type(name, np.ndarray if name == "constants" else tuple)
-            if len(getattr(self, name)) != len(self.plan.names):
-                raise ValueError(f"PlannedFormat.{name} must have one entry per column.")
-        if self.kind not in ("pandas", "polars"):
-            raise ValueError(f"PlannedFormat of {self.kind!r}.")
+        self._require_types(tuple, "names", "types", "words")
         require_types(self.types, self.kind)
+        known = ("array", "pandas", "polars") if self.plan is None else ("pandas", "polars")
+        if self.kind not in known or len(self.types) != len(self.names):
+            raise ValueError(f"RowFormat of {self.kind!r} with {len(self.types)} types.")
         for kept in (*self.words, self.constants):
             require_cells(kept)
-        for reading, words in zip(self.plan.readings, self.words, strict=True):
-            if len(words) and len(words) != len(reading.categories):
-                raise ValueError("PlannedFormat.words must be one per category.")
+        if self.plan is None:
+            return
+        self._require_type("plan", ColumnPlan)
+        self.plan.ensure_valid()
+        columns = zip(self.names, self.constants, self.words, self.plan.readings, strict=True)
+        if any(len(words) not in (0, len(reading.categories)) for _, _, words, reading in columns):
+            raise ValueError("RowFormat.words must be one per category.")
 
     @classmethod
-    def of(cls, X: Any, plan: ColumnPlan) -> PlannedFormat:
-        """Return the format of a pandas or polars frame that a plan reads."""
+    def of(
+        cls, X: TableLike, columns: IntArray | None = None, plan: ColumnPlan | None = None
+    ) -> RowFormat:
+        """Return the format of a table, of some of its columns, or of a frame that a plan reads."""
         kind = "polars" if is_polars(X) else "pandas"
-        frame = as_frame(X)
-        given = {str(name): X[name].dtype for name in X.columns} if hasattr(X, "columns") else {}
+        dtypes = dict(zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=True))
+        if plan is None:
+            if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+                return cls("array", single=getattr(X, "dtype", None) == np.float32)
+            kept = list(dtypes) if columns is None else [list(dtypes)[j] for j in columns]
+            return cls(kind, tuple(kept), tuple(storable_type(dtypes[n], kind) for n in kept))
+        frame, given = as_frame(X), {str(name): dtype for name, dtype in dtypes.items()}
         types = (storable_type(given.get(name, np.dtype(object)), kind) for name in plan.names)
         words = (array_of_cells(_own_words(frame, *item)) for item in plan.by_name.items())
         constants = [
             _only_value(frame, name) if reading.left_out else None
             for name, reading in plan.by_name.items()
         ]
-        return cls(kind, plan, tuple(types), tuple(words), array_of_cells(constants))
+        kept = array_of_cells(constants)
+        return cls(kind, plan.names, tuple(types), False, plan, tuple(words), kept)
 
     def rows(
         self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
-    ) -> pd.DataFrame:
-        """Return rows behind the plan (numbers, codes and indicators) as a frame of this format.
+    ) -> np.ndarray | pd.DataFrame:
+        """Return rows of float64, NaN where missing, in this format.
 
-        ``origin`` is the row of the frame ``given`` that each comes from: observed values, and
+        Columns of whole numbers and of booleans get the nearest value that their type can hold;
+        where a value is missing they stay float64, or null in types that have one. ``origin`` is
+        the row of a frame with words, ``given``, that each row comes from: observed values, and
         columns that the plan leaves out, are written as they were.
         """
-        numbers = values * self.plan.scales + self.plan.centres
-        if given is not None and origin is not None:
-            observed = ~np.isnan(given.own[origin])
-            numbers = np.where(observed, given.own[origin], numbers)
-        known = {} if given is None else self.plan.later(given.frame)[1]
-        cells = []
-        for j, (name, places, _) in enumerate(self.plan.groups()):
-            own = None
-            if given is not None and origin is not None and name in given.frame:
-                own = given.frame[name]
-            if not places:
-                cells.append(self._left_out(j, own, origin, len(values)))
-                continue
-            words = self.words[j] if len(self.words[j]) else None
-            reading = self.plan.readings[j]
-            cells.append(written_cells(reading, numbers[:, list(places)], words=words))
-            if own is not None and origin is not None:
-                cells[-1] = _with_limits(cells[-1], own, origin, known[name])
-        return _frame(self.kind, self.plan.names, self.types, cells)
+        if self.kind == "array":
+            return values.astype(np.float32 if self.single else np.float64, copy=False)
+        cells, polars = list(values.T), self.kind == "polars"
+        if self.plan is not None:
+            cells = self._written(self.plan, values, given, origin)
+        made = [typed_column(c, dtype, polars) for c, dtype in zip(cells, self.types, strict=True)]
+        return frame_of(dict(zip(self.names, made, strict=True)), polars)
 
-    def _left_out(
-        self, j: int, own: pd.Series | None, origin: IntArray | None, n_rows: int
-    ) -> np.ndarray:
+    def _written(
+        self, plan: ColumnPlan, values: FloatArray, given: ReadFrame | None, origin: Any
+    ) -> list[np.ndarray]:
+        """Return the user's cells for rows behind the plan: numbers, codes and indicators."""
         import pandas as pd
 
-        cells = np.full(n_rows, None, dtype=object)
-        if own is not None:
-            cells = own.to_numpy(dtype=object)[origin]
-        constant = self.constants[j]  # None where there is no such value
-        for row in np.flatnonzero(pd.isna(cells)):
-            cells[row] = constant
-        return cells
+        numbers, known = values * plan.scales + plan.centres, plan.by_name
+        if given is not None:
+            observed = given.own[origin]
+            numbers = np.where(np.isnan(observed), numbers, observed)
+            known = plan.later(given.frame)[1]
+        out = []
+        for j, (name, places, _) in enumerate(plan.groups()):
+            own = given.frame[name] if given is not None and name in given.frame else None
+            if places:
+                words = self.words[j] if len(self.words[j]) else None
+                cells = written_cells(plan.readings[j], numbers[:, list(places)], words=words)
+                out.append(cells if own is None else _with_limits(cells, own, origin, known[name]))
+                continue
+            cells = np.full(len(values), None, dtype=object)
+            if own is not None:
+                cells = own.to_numpy(dtype=object)[origin]
+            # None where there is no such value.
+            out.append(np.where(pd.isna(cells), self.constants[[j]], cells))
+        return out
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of an array or of a frame."""
+    X = from_arrow(X)
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _own_words(frame: pd.DataFrame, name: str, reading: ColumnReading) -> Any:
