@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from absentia.recipe.leakage import leakage_note
+from absentia.recipe.learning_table import leakage_note
 from absentia.recipe.training import train
 from absentia.tables import Table
 

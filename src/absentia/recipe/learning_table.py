@@ -1,4 +1,4 @@
-"""A table split into features and target."""
+"""A table split into features and target, and columns that give the target away."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, train_test_split
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from absentia.machines.targets import Task
-from absentia.tables import BoolArray
+from absentia.tables import BoolArray, FloatArray
 from absentia.tables.columns.guesses import case_note, read_column, read_in_table
 from absentia.tables.phrases import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from absentia.recipe.model import TableModel
+
 _NAMED = 20
 #: The most classes, and the fewest rows of each, that are learned from.
 MOST_CLASSES, FEWEST_OF_A_CLASS = 50, 5
 #: Whole numbers with more distinct values than this are a quantity.
 _MOST_WHOLE_CLASSES = 10
+#: The score of one column by itself above which it is named: often it became known only with the
+#: target.
+_R2, _AUC = 0.99, 0.995
+_FOLDS = 5
+#: Rows that are looked at, and columns up to which each is tried.
+_MOST_ROWS, _MOST_COLUMNS = 2000, 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,3 +288,47 @@ def check_no_dates(target: pd.Series, *, classes: bool) -> None:
             f"The target {target.name!r} holds {kind}s, which are not supported as targets: "
             f"convert them to a number, such as {number}."
         )
+
+
+def leakage_note(model: TableModel, table: LearningTable) -> list[str]:
+    """Return a sentence on the columns that predict the target almost alone, if there are any.
+
+    Each raw column by itself, with its missing values, predicts the target of a sample of the rows
+    out of fold by a tree; a quantity also by a line.
+    """
+    columns, y, task = model.encoder.plan_.source_columns(), table.target, table.task
+    names = list(dict.fromkeys(columns.tolist()))
+    if len(names) > _MOST_COLUMNS:
+        return []
+    classes = y if task == "classification" else None
+    some = sample_in_proportion(classes, len(y), min(_MOST_ROWS, len(y)))
+    if classes is not None:  # a class with fewer rows than folds has none in some of them
+        labels, counts = np.unique(y[some], return_counts=True)
+        some = some[np.isin(y[some], labels[counts >= _FOLDS])]
+    X, y = model.rows(table.features.iloc[some]).array, y[some]
+    scores = {str(name): _score_alone(X[:, columns == name], y, task) for name in names}
+    bar, measure = (_AUC, "AUC") if task == "classification" else (_R2, "R²")
+    found = [f"{name} ({measure} {score:.3f})" for name, score in scores.items() if score > bar]
+    if not found:
+        return []
+    verb, them = ("predicts", "it") if len(found) == 1 else ("predict", "each")
+    return [
+        f"{', '.join(found)} {verb} the target almost alone: make sure that {them} is known before "
+        "the target is, or leave it out."
+    ]
+
+
+def _score_alone(X: FloatArray, y: np.ndarray, task: Task) -> float:
+    if task == "classification":
+        folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
+        tree = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
+        chances = cross_val_predict(tree, X, y, cv=folds, method="predict_proba")
+        one = chances.shape[1] == 2
+        return float(roc_auc_score(y, chances[:, 1] if one else chances, multi_class="ovr"))
+    folds = KFold(_FOLDS, shuffle=True, random_state=0)
+    tree = DecisionTreeRegressor(random_state=0)
+    known = ~np.isnan(X[:, 0])
+    line = 0.0
+    if X.shape[1] == 1 and 2 * known.sum() > len(y) and np.ptp(X[known]) and np.ptp(y[known]):
+        line = float(np.corrcoef(X[known, 0], y[known])[0, 1] ** 2)
+    return max(line, float(r2_score(y, cross_val_predict(tree, X, y, cv=folds))))

@@ -28,8 +28,7 @@ from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVCCV, SVRCV, GaussianProcessRegressor, LogisticRegressionCV
 from absentia.machines.targets import Task
 from absentia.optional_imports import optional_import
-from absentia.recipe.leakage import leakage_note
-from absentia.recipe.learning_table import LearningTable, split_target
+from absentia.recipe.learning_table import LearningTable, leakage_note, split_target
 from absentia.recipe.model import TableModel
 from absentia.tables import FloatArray
 from absentia.tables.encoder import TableEncoder
