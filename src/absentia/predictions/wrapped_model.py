@@ -357,8 +357,8 @@ class RowFormat(Stored):
             _only_value(frame, name) if reading.left_out else None
             for name, reading in plan.by_name.items()
         ]
-        kept = array_of_cells(constants)
-        return cls(kind, plan.names, tuple(types), False, plan, tuple(words), kept)
+        more = tuple(words), array_of_cells(constants)
+        return cls(kind, plan.names, tuple(types), False, plan, *more)
 
     def rows(
         self, values: FloatArray, given: ReadFrame | None = None, origin: IntArray | None = None
