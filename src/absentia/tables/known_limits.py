@@ -158,10 +158,8 @@ def _at_limits(X: Any) -> Any:
         return X
     if X.lower is None or X.upper is None:
         return X.array
-    limited, out = X.limited, np.array(X.array)
-    lower, upper = X.lower[limited], X.upper[limited]
-    lower, upper = (
-        np.where(np.isfinite(own), own, other) for own, other in ((lower, upper), (upper, lower))
-    )
-    out[limited] = 0.5 * lower + 0.5 * upper
+    lower = np.where(np.isfinite(X.lower), X.lower, X.upper)
+    upper = np.where(np.isfinite(X.upper), X.upper, X.lower)
+    out = np.array(X.array)
+    out[X.limited] = 0.5 * lower[X.limited] + 0.5 * upper[X.limited]
     return out

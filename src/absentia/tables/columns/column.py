@@ -11,8 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -250,24 +249,14 @@ def _equal_cells(series: pd.Series) -> IntArray | None:
     """
     import pandas as pd
 
-    dtype = series.dtype
-    # Missing cells get codes of their own, however many: they are found later.
+    dtype, values = series.dtype, series.array
     if isinstance(dtype, pd.CategoricalDtype):
         # The codes of pandas again, because some categories may be in no row.
-        return _factorized(series.cat.codes.to_numpy())
-    if isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow"):
-        return _factorized(series.array)
-    if not isinstance(dtype, pd.StringDtype) and not pd.api.types.is_object_dtype(dtype):
-        return None
-    cells = list(series)
-    if set(map(type, compress(cells, series.notna().tolist()))) != {str}:
-        return None
-    position = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
-    return np.fromiter(map(position.__getitem__, cells), np.intp, count=len(cells))
-
-
-def _factorized(values: Any) -> IntArray:
-    import pandas as pd
-
+        values = series.cat.codes.to_numpy()
+    elif not isinstance(dtype, pd.StringDtype) or not dtype.storage.startswith("pyarrow"):
+        words = isinstance(dtype, pd.StringDtype) or pd.api.types.is_object_dtype(dtype)
+        if not words or set(map(type, values[series.notna().to_numpy()])) != {str}:
+            return None
+    # Missing cells get codes of their own, however many: they are found later.
     codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]
     return codes
