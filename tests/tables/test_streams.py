@@ -200,6 +200,9 @@ def test_chunks_that_do_not_fit_together_are_refused():
         LargeScaleRidge().fit(Chunks([X]), y)
     with pytest.raises(ValueError, match="Infinity"):
         GaussianDensity().fit(Chunks([np.where(np.isnan(X), np.inf, X)]))
+    for model in (GaussianDensity(), LargeScaleRidge()):
+        with pytest.raises(ValueError, match="must not be negative, found -1 in row 0"):
+            model.fit(Chunks([(X, y, -np.ones(len(X)))]))
     density = GaussianDensity().fit(X)
     with pytest.raises(ValueError, match="chunk by chunk"):
         density.condition(Chunks([X]))

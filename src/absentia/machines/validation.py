@@ -22,7 +22,7 @@ from absentia.parameters import require, shown
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, Table, TableLike, is_absent
 from absentia.tables.phrases import frames_of_absentia
 from absentia.tables.reading import reads_as_number
-from absentia.tables.rows import check_largest_weight, huge_weights_refused
+from absentia.tables.rows import row_weights
 
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
@@ -225,23 +225,8 @@ def checked_weights(
     if sample_weight is None and (factors is None or factors.all()):
         return None
     given = np.ones(n_samples) if sample_weight is None else sample_weight
-    with huge_weights_refused():
-        weights: FloatArray = check_array(
-            given, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-        )
-    if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight per row of X, found "
-            f"sample_weight.shape == {weights.shape}."
-        )
-    check_largest_weight(weights)
-    if negative_as_zero:
-        weights = np.maximum(weights, 0.0)
-    elif (weights < 0).any():
-        raise ValueError(
-            f"sample_weight must not be negative, found {weights.min():.6g} in row "
-            f"{int(weights.argmin())}: use 0 for rows that should not count."
-        )
+    weights = row_weights(given, n_samples, negative_as_zero=negative_as_zero)
+    assert weights is not None
     if factors is not None:
         weights = weights * (factors > 0)
     if not (weights > 0).any():

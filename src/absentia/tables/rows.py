@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import Tags, check_array
 
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
@@ -119,37 +117,39 @@ class TakesMissing(BaseEstimator):
 _LARGEST_WEIGHT = 1e100
 
 
-def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
+def row_weights(
+    sample_weight: ArrayLike | Sequence[object] | None,
+    n_samples: int,
+    *,
+    negative_as_zero: bool = False,
+) -> FloatArray | None:
     """Return finite weights, one per row and none negative; None where there are none."""
     if sample_weight is None:
         return None
-    with huge_weights_refused():
-        weights: FloatArray = _check_sample_weight(
-            sample_weight, np.empty((n_samples, 1)), dtype=np.float64, ensure_non_negative=True
-        )
-    check_largest_weight(weights)
-    return weights
-
-
-def check_largest_weight(weights: FloatArray) -> None:
-    """Raise ValueError for weights whose sums and products may be no numbers."""
-    if weights.size and weights.max() > _LARGEST_WEIGHT:
-        raise ValueError(
-            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found {weights.max():.6g} in row "
-            f"{int(weights.argmax())}. Divide all weights by the same number."
-        )
-
-
-@contextmanager
-def huge_weights_refused() -> Iterator[None]:
-    """Raise ValueError where weights become floats and an integer is beyond all of them."""
+    how: Any = {"ensure_2d": False, "ensure_min_samples": 0, "input_name": "sample_weight"}
     try:
-        yield
+        weights: FloatArray = check_array(sample_weight, dtype=np.float64, **how)
     except OverflowError:
         raise ValueError(
             f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found an integer that is beyond "
             "the largest float. Divide all weights by the same number."
         ) from None
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight per row of X, found "
+            f"sample_weight.shape == {weights.shape}."
+        )
+    if weights.size and weights.max() > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be at most {_LARGEST_WEIGHT:g}, found {weights.max():.6g} in row "
+            f"{int(weights.argmax())}. Divide all weights by the same number."
+        )
+    if not negative_as_zero and (weights < 0).any():
+        raise ValueError(
+            f"sample_weight must not be negative, found {weights.min():.6g} in row "
+            f"{int(weights.argmin())}: use 0 for rows that should not count."
+        )
+    return np.maximum(weights, 0.0) if negative_as_zero else weights
 
 
 #: Values that differ by no more than this share of themselves differ by rounding.

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.optional_imports import optional_import
 from absentia.tables.reading import FloatArray, TableLike, as_table, column_names
-from absentia.tables.rows import Rows, huge_weights_refused
+from absentia.tables.rows import Rows, row_weights
 from absentia.tables.table import Table
 
 __all__ = ["Chunks"]
@@ -63,8 +63,7 @@ class Chunk:
                     f"Chunk {number} has {len(table)} rows of X but {len(values)} of {name}: the "
                     "chunks of both must be cut at the same rows."
                 )
-        with huge_weights_refused():
-            weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = row_weights(sample_weight, len(table))
         return cls(table, None if y is None else np.asarray(y), weights, number)
 
     def slices(self, n_rows: int) -> Iterator[Chunk]:

@@ -26,7 +26,6 @@ from absentia.densities.training_rows import (
 from absentia.missingness import Patterns
 from absentia.parameters import require
 from absentia.tables import BoolArray, FloatArray, IntArray
-from absentia.tables.rows import check_largest_weight
 from absentia.tables.streams import Chunk, Outcome, Stream, sample_rows
 
 # Rows that the starts of a mixture are looked for in.
@@ -151,10 +150,6 @@ def _factor_moments(rows: TrainingRows, prior: LowRankPrior) -> FactorMoments:
 
 def _used_rows(chunk: Chunk) -> tuple[FloatArray, FloatArray | None, BoolArray]:
     weights = chunk.sample_weight
-    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sample_weight must hold finite, non-negative numbers.")
-    if weights is not None:
-        check_largest_weight(weights)
     observed = ~np.isnan(chunk.X)
     used = observed.any(axis=1)
     if weights is not None:
