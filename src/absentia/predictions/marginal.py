@@ -20,7 +20,6 @@ from absentia.machines.uncertainty import Uncertainty
 from absentia.parameters import DRAWS
 from absentia.predictions.conformal_base import ConformalPredictor
 from absentia.predictions.marginal_base import MarginalModel, tags_of
-from absentia.predictions.wrapped_model import WrappedModel
 from absentia.tables import FloatArray, TableLike
 
 
@@ -107,7 +106,7 @@ class MarginalClassifier(ClassifierTargets, MarginalModel):
         def own(rows: Any) -> np.ndarray:
             if hasattr(self.estimator_, "classes_") and hasattr(self.estimator_, "predict"):
                 return np.asarray(self.estimator_.predict(rows)).reshape(-1)
-            return most_probable(self._wrapped.predict(rows))
+            return most_probable(self._answers(rows))
 
         return self._averaged(X, own, most_probable)
 
@@ -115,8 +114,8 @@ class MarginalClassifier(ClassifierTargets, MarginalModel):
         require_probabilities(self.estimator)
         return super()._check_targets(y, n_samples)
 
-    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
-        classes = getattr(wrapped.model, "classes_", None)
+    def _describe_output(self, model: BaseEstimator, prediction: FloatArray) -> dict[str, object]:
+        classes = getattr(model, "classes_", None)
         n_outputs = prediction.shape[-1]
         return {"classes_": np.arange(n_outputs) if classes is None else np.asarray(classes)}
 
@@ -170,7 +169,7 @@ class MarginalRegressor(RegressorTargets, MarginalModel):
         predictions = self._averaged(X)
         return predictions[:, 0] if self._single else predictions
 
-    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
+    def _describe_output(self, model: BaseEstimator, prediction: FloatArray) -> dict[str, object]:
         return {"_single": prediction.ndim == 1}
 
 

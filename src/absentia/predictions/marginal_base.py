@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -41,8 +42,11 @@ from absentia.predictions.wrapped_model import (
     TRAINING_DRAWS,
     RoutesWeights,
     RowFormat,
-    WrappedModel,
+    answers_of,
+    answers_with_variance,
+    first_answer,
     fit_weighted,
+    noise_of,
     stacked_draws,
     take_rows,
     weight_parameter,
@@ -79,7 +83,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     }
 
     _method: str = field(init=False)
-    _wrapped: WrappedModel = field(init=False)
+    _format: RowFormat = field(init=False)
     _columns: IntVector = field(init=False)
     _points: DrawPoints = field(init=False)
     _noise: FloatArray | float = field(init=False)
@@ -164,21 +168,24 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
                     weights = shares if weights is None else shares * weights[row]
             own_rows = row_format.rows(own, given, row)
             model = fit_weighted(clone(model), own_rows, targets[row], weights)
-        wrapped = WrappedModel.of(model, self._method, row_format)
+        unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
+        if unnamed and rows.plan is None:  # what was trained on a plain array gets plain arrays
+            row_format = RowFormat("array")
         points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
         draws = draw_rows(unknowns.believe(rows[:1]), points.first(1))
         typical = unknowns.completed(rows[:1], draws)[0, 0, columns]
-        prediction = wrapped.check(typical, given, len(unknowns.columns))
+        one_row = partial(row_format.rows, typical[None], given, np.zeros(1, dtype=np.intp))
+        prediction = first_answer(model, self._method, one_row, len(unknowns.columns))
         learned = {
             "estimator_": model,
             "density_": density,
             "patterns_": Patterns.of(rows).masks,
-            "_wrapped": wrapped,
+            "_format": row_format,
             "_columns": columns,
             "_points": points,
-            "_noise": 0.0 if given is not None else wrapped.noise(typical),
+            "_noise": 0.0 if given is not None else noise_of(model, self._method, one_row()),
         }
-        set_fitted(self, rows, learned | self._describe_output(wrapped, prediction))
+        set_fitted(self, rows, learned | self._describe_output(model, prediction))
         return self
 
     def predict_uncertainty(self, X: TableLike, *, by_column: bool = True) -> Uncertainty:
@@ -203,7 +210,8 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         table, given = self._opened(X)
 
         def answer(rows: FloatArray, origin: IntArray) -> tuple[FloatArray, FloatArray | None]:
-            return self._wrapped.predict_with_variance(rows[:, self._columns], given, origin)
+            own = self._format.rows(rows[:, self._columns], given, origin)
+            return answers_with_variance(self.estimator_, self._method, own)
 
         return uncertainty_over_draws(
             answer,
@@ -234,7 +242,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     def _check_targets(self, y: ArrayLike, n_samples: int) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not define its targets.")
 
-    def _describe_output(self, wrapped: WrappedModel, prediction: FloatArray) -> dict[str, object]:
+    def _describe_output(self, model: BaseEstimator, prediction: FloatArray) -> dict[str, object]:
         """Return the fitted attributes that follow from the model's prediction of one row."""
         return {}
 
@@ -255,13 +263,13 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         whole, drawn = np.flatnonzero(~incomplete), np.flatnonzero(incomplete)
         if len(whole):
             rows = self._own_rows(X, table, given, whole)
-            parts.append((plain or self._wrapped.predict)(rows))
+            parts.append((plain or self._answers)(rows))
         if len(drawn):
             every = len(self._columns) == table.n_features
 
             def predict(rows: FloatArray, at: IntArray) -> FloatArray:
                 values = rows if every else rows[:, self._columns]
-                return self._wrapped.predict_rows(values, given, drawn[at])
+                return self._answers(self._format.rows(values, given, drawn[at]))
 
             means = mean_over_draws(
                 predict, self._unknowns(), table[drawn], self._points, self.n_jobs
@@ -269,6 +277,9 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
             parts.append(averaged(means))
         joined: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
         return joined
+
+    def _answers(self, rows: object) -> FloatArray:
+        return answers_of(self.estimator_, self._method, rows)
 
     def _opened(self, X: TableLike) -> tuple[Table, ReadFrame | None]:
         """Return new rows as a table and, where there is a plan, as the frame that they were."""
@@ -301,7 +312,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
 
     def _own_rows(self, X: Any, table: Table, given: ReadFrame | None, rows: IntArray) -> Any:
         """Return rows for the model as the user gave them."""
-        row_format = self._wrapped.format
+        row_format = self._format
         if hasattr(X, "columns") and row_format.kind != "array":
             chosen = take_rows(X, rows)
             if given is None and len(self._columns) < table.n_features:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
@@ -60,91 +60,62 @@ _WORDS_FOR_NUMBERS = re.compile(
 _TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
 
 
-@dataclass(frozen=True, eq=False)
-class WrappedModel(Stored):
-    """A fitted model, the method to average, and the kind of rows that it takes."""
-
-    model: BaseEstimator
-    method: str
-    format: RowFormat
-
-    def validate(self) -> None:
-        """Raise ValueError unless the method is one of the two that are averaged."""
-        self._require_type("format", RowFormat)
-        if self.method not in ("predict_proba", "predict"):
-            raise ValueError(f"WrappedModel.method must predict, found {self.method!r}.")
-
-    @classmethod
-    def of(cls, model: BaseEstimator, method: str, trained_on: RowFormat) -> WrappedModel:
-        """Wrap a model; one that was trained on a plain array gets plain arrays."""
-        unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
-        if unnamed and trained_on.plan is None:
-            trained_on = RowFormat("array")
-        return cls(model, method, trained_on)
-
-    def predict(self, rows: object) -> FloatArray:
-        """Return predictions for rows in the model's format, shape (n_samples, n_outputs)."""
-        answers = getattr(self.model, self.method)(rows)
-        if isinstance(answers, list):
-            raise ValueError(
-                f"{self.method} of {_name(self.model)} returned a list of {len(answers)} arrays "
-                "(one per target); expected one array. Wrap one model per target."
-            )
-        columns = np.asarray(answers, dtype=np.float64)
-        return columns.reshape(len(columns), -1)
-
-    def predict_rows(
-        self, values: FloatArray, given: ReadFrame | None, origin: IntArray
-    ) -> FloatArray:
-        """Return predictions for rows of float64; ``origin`` is the row of ``given`` of each."""
-        return self.predict(self.format.rows(values, given, origin))
-
-    def predict_with_variance(
-        self, values: FloatArray, given: ReadFrame | None, origin: IntArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return predictions and, where ``predict`` takes ``return_std``, their variances."""
-        if self.method == "predict" and "return_std" in predict_parameters(self.model):
-            rows = self.format.rows(values, given, origin)
-            apart = {"include_noise": False} if self._knows_noise() else {}
-            mean, std = self.model.predict(rows, return_std=True, **apart)
-            return mean.reshape(len(values), -1), std.reshape(len(values), -1) ** 2
-        return self.predict_rows(values, given, origin), None
-
-    def noise(self, row: FloatArray) -> FloatArray | float:
-        """Return the variance of the target about the model, zero where the model has none.
-
-        The noise is the same everywhere: ``row`` is any complete row, shape (n_features,).
-        """
-        if not self._knows_noise():
-            return 0.0
-        rows = self.format.rows(row[None])
-        total, model = (
-            self.model.predict(rows, return_std=True, include_noise=noise)[1] ** 2
-            for noise in (True, False)
+def answers_of(model: BaseEstimator, method: str, rows: object) -> FloatArray:
+    """Return what a method of a model predicts for rows, shape (n_samples, n_outputs)."""
+    answers = getattr(model, method)(rows)
+    if isinstance(answers, list):
+        raise ValueError(
+            f"{method} of {_name(model)} returned a list of {len(answers)} arrays "
+            "(one per target); expected one array. Wrap one model per target."
         )
-        variance: FloatArray = np.maximum(total - model, 0.0).reshape(-1)
-        return variance
+    columns = np.asarray(answers, dtype=np.float64)
+    return columns.reshape(len(columns), -1)
 
-    def _knows_noise(self) -> bool:
-        """Return whether ``predict`` can leave the noise out of the spread that it returns."""
-        if self.method != "predict":
-            return False
-        return {"return_std", "include_noise"} <= set(predict_parameters(self.model))
 
-    def check(self, row: FloatArray, given: ReadFrame | None, n_columns: int) -> FloatArray:
-        """Return the prediction of one complete row as it comes, or say why there is none."""
-        if self.method == "predict_proba":
-            require_probabilities(self.model)
-        try:
-            rows = self.format.rows(row[None], given, np.zeros(1, dtype=np.intp))
-            return np.asarray(getattr(self.model, self.method)(rows))
-        except Exception as error:
-            raise ValueError(
-                f"{_name(self.model)}.{self.method} does not accept a complete row of the "
-                f"{n_columns} columns that the density was fitted to: {error} Give "
-                "fit the columns that the model was trained on, in the same order and kind of "
-                "table."
-            ) from error
+def answers_with_variance(
+    model: BaseEstimator, method: str, rows: object
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return predictions and, where ``predict`` takes ``return_std``, their variances."""
+    if method == "predict" and "return_std" in predict_parameters(model):
+        apart = {"include_noise": False} if _knows_noise(model) else {}
+        mean, std = model.predict(rows, return_std=True, **apart)
+        return mean.reshape(len(mean), -1), std.reshape(len(std), -1) ** 2
+    return answers_of(model, method, rows), None
+
+
+def noise_of(model: BaseEstimator, method: str, rows: object) -> FloatArray | float:
+    """Return the variance of the target about the model, zero where the model has none.
+
+    The noise is the same everywhere: ``rows`` is any complete row.
+    """
+    if method != "predict" or not _knows_noise(model):
+        return 0.0
+    total, own = (
+        model.predict(rows, return_std=True, include_noise=noise)[1] ** 2 for noise in (True, False)
+    )
+    variance: FloatArray = np.maximum(total - own, 0.0).reshape(-1)
+    return variance
+
+
+def _knows_noise(model: BaseEstimator) -> bool:
+    """Return whether ``predict`` can leave the noise out of the spread that it returns."""
+    return {"return_std", "include_noise"} <= set(predict_parameters(model))
+
+
+def first_answer(
+    model: BaseEstimator, method: str, rows: Callable[[], object], n_columns: int
+) -> FloatArray:
+    """Return the prediction of one complete row as it comes, or say why there is none."""
+    if method == "predict_proba":
+        require_probabilities(model)
+    try:
+        return np.asarray(getattr(model, method)(rows()))
+    except Exception as error:
+        raise ValueError(
+            f"{_name(model)}.{method} does not accept a complete row of the {n_columns} columns "
+            f"that the density was fitted to: {error} Give fit the columns that the model was "
+            "trained on, in the same order and kind of table."
+        ) from error
 
 
 def class_probabilities(model: BaseEstimator, X: Any, classes: np.ndarray) -> FloatArray:
