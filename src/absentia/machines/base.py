@@ -2,8 +2,8 @@
 
 A new machine writes a few things and inherits the rest:
 
-- its parameters, as annotated fields of a class that is decorated with ``@declared``, which
-  writes ``__init__``; the parameters of :class:`KernelMachine` are inherited;
+- its parameters, as annotated fields of a class that is decorated with ``@documented`` (a base
+  class with ``@declared``), which writes ``__init__`` and documents inherited parameters;
 - :meth:`KernelMachine._solve`, a *pure* function from the training Gram matrix and the targets to
   a dictionary of fitted attributes. It never changes ``self``, so a failed fit leaves the machine
   as it was, and model selection can solve many times on one matrix;

@@ -65,7 +65,6 @@ class _Clustering(ClusterMixin, KernelMachine):
 
 
 @documented
-@declared
 class SpectralClustering(_Clustering):
     """Spectral clustering of rows with missing values.
 
@@ -84,11 +83,6 @@ class SpectralClustering(_Clustering):
         How the coordinates are partitioned.
     n_init : int, default=10
         Runs of ``"kmeans"``, of which the best is kept.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -130,7 +124,6 @@ class SpectralClustering(_Clustering):
 
 
 @documented
-@declared
 class KernelKMeans(_Clustering):
     """k-means clustering of rows with missing values, in the space of the kernel.
 
@@ -144,7 +137,6 @@ class KernelKMeans(_Clustering):
         Number of runs.
     max_iter : int, default=300
         Maximum number of steps per run; it ends when no row moves.
-    {parameters}
 
     Attributes
     ----------
@@ -156,7 +148,6 @@ class KernelKMeans(_Clustering):
         ``mean_ij k(x_i, x_j)`` over the members of each cluster.
     n_iter_ : int
         Steps of the best run.
-    {attributes}
 
     Notes
     -----
@@ -206,7 +197,6 @@ class KernelKMeans(_Clustering):
 
 
 @documented
-@declared
 class LabelSpreading(ClassifierTargets, KernelMachine):
     """Semi-supervised classification of rows with missing values.
 
@@ -224,7 +214,6 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
     alpha : float, default=0.2
         Between 0 and 1: how much of a row's label comes from its neighbours, given labels
         included. Near 0 the given labels are kept.
-    {parameters}
 
     Attributes
     ----------
@@ -232,7 +221,6 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
         The probability of each class for each training row.
     transduction_ : ndarray of shape (n_samples,)
         The most probable class of each training row.
-    {attributes}
 
     Notes
     -----

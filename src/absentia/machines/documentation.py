@@ -1,18 +1,24 @@
 """Shared parts of the docstrings of machines.
 
-``@documented`` replaces the placeholders ``{parameters}`` and ``{attributes}`` of a class by the
-entries of its bases for what the docstring does not describe itself, and describes the parameters
-of methods that do not.
+``@documented`` adds to the sections ``Parameters`` and ``Attributes`` of a class the entries of its
+bases for what the docstring does not describe itself, and describes the parameters of methods that
+do not. Sections without an entry of the class itself need not be written.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import field
 from inspect import cleandoc, signature
 from types import FunctionType
-from typing import TypeVar
+from typing import TypeVar, dataclass_transform
+
+from absentia.parameters import declared
 
 _Class = TypeVar("_Class", bound=type)
+
+#: The end of a section of a docstring, before the heading of the next one.
+_SECTION = re.compile(r"\n\n(?=[A-Z][A-Za-z ]+\n-{4,}\n)")
 
 #: Entries of parameters by the base class that has them; those of a subclass come before.
 _PARAMETERS = {
@@ -269,19 +275,22 @@ n_iter_ : int
 _ROWS = "\n\nParameters\n----------\nX : array-like of shape (n_samples, n_features)"
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def documented(cls: _Class) -> _Class:
-    """Fill in the shared parts of the docstrings of a class, indented as its own entries are."""
-    own = cleandoc(cls.__doc__ or "")
-    known = {name for entry in _entries(own) for name in entry.split(", ")}
-    described = _inherited(cls, _PARAMETERS)
-    found = {
-        "parameters": [described[name] for name in signature(cls).parameters if name not in known],
-        "attributes": [
-            text for name, text in _inherited(cls, _ATTRIBUTES).items() if name not in known
-        ],
+    """Declare the parameters of a machine, and fill in the shared parts of its docstring."""
+    cls = declared(cls)
+    introduction, *sections = _SECTION.split(cleandoc(cls.__doc__ or ""))
+    known = {name for part in sections for entry in _entries(part) for name in entry.split(", ")}
+    parameters, attributes = _inherited(cls, _PARAMETERS), _inherited(cls, _ATTRIBUTES)
+    shared = {
+        "Parameters": [parameters[name] for name in signature(cls).parameters if name not in known],
+        "Attributes": [text for name, text in attributes.items() if name not in known],
     }
-    for place, texts in found.items():
-        own = own.replace(f"{{{place}}}", "\n".join(texts))
+    for place, (title, texts) in enumerate(shared.items()):
+        if not sections[place].startswith(title):
+            sections.insert(place, f"{title}\n----------")
+        sections[place] = "\n".join([sections[place], *texts])
+    own = "\n\n".join([introduction, *sections])
     kernel = getattr(cls, "kernel", None)
     if isinstance(kernel, str):  # the default of a field
         own = re.sub(r'(kernel : str or Kernel, default=)"[^"]*"', rf'\1"{kernel}"', own)

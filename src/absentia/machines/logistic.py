@@ -17,7 +17,7 @@ from absentia.machines.losses import log_probabilities_of, probabilities_of
 from absentia.machines.newton import LogisticSolution, fit_gram
 from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
-from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule, declared
+from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule
 from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
@@ -153,7 +153,6 @@ class LogisticSolver(ScoringClassifier, KernelMachine):
 
 
 @documented
-@declared
 class LogisticRegression(LogisticSolver):
     """Kernel logistic regression for rows with missing values.
 
@@ -172,11 +171,6 @@ class LogisticRegression(LogisticSolver):
         Weight of the data against the penalty; the smaller, the smoother.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit, if it had as many rows.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     See Also
     --------

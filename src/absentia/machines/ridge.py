@@ -34,7 +34,6 @@ from absentia.parameters import (
     FloatVector,
     RandomState,
     Rule,
-    declared,
     finite,
     number_between,
 )
@@ -136,7 +135,6 @@ class KernelRidgeSolver(RidgeMachine):
 
 
 @documented
-@declared
 class KernelRidge(KernelRidgeSolver):
     """Kernel ridge regression for rows with missing values.
 
@@ -149,11 +147,6 @@ class KernelRidge(KernelRidgeSolver):
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
         The penalty, non-negative; one for all targets, or one per target.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     See Also
     --------
@@ -199,7 +192,6 @@ def _solve_symmetric(K: FloatArray, alpha: float, right: FloatArray) -> FloatArr
 
 
 @documented
-@declared
 class ConjugateGradientRidge(RidgeMachine):
     """Kernel ridge regression on all rows, without ever holding the Gram matrix.
 
@@ -225,7 +217,6 @@ class ConjugateGradientRidge(RidgeMachine):
         Megabytes of tiles to keep between steps; the rest are computed at each step.
     random_state : int, RandomState or None
         Draws the landmarks.
-    {parameters}
 
     Attributes
     ----------
@@ -233,7 +224,6 @@ class ConjugateGradientRidge(RidgeMachine):
         Steps, each with n^2 / 2 values of the kernel beyond the cache.
     residual_ : float
         The largest relative residual at the end, over the targets.
-    {attributes}
 
     Notes
     -----

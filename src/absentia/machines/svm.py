@@ -20,12 +20,11 @@ from absentia.machines.support_vectors import (
     SupportVectorRegressor,
 )
 from absentia.machines.targets import balanced_weights, weights_of_present
-from absentia.parameters import POSITIVE, FloatVector, RandomState, Rule, declared
+from absentia.parameters import POSITIVE, FloatVector, RandomState, Rule
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 
 @documented
-@declared
 class SVC(SupportVectorClassifier):
     """Support vector classifier for rows with missing values.
 
@@ -34,14 +33,9 @@ class SVC(SupportVectorClassifier):
     rows it is the machine of :class:`sklearn.svm.SVC` with the same ``gamma``. More than two
     classes are separated pair by pair, then by vote.
 
-    Parameters
-    ----------
-    {parameters}
-
     Attributes
     ----------
     class_weight_ : ndarray of shape (n_classes,)
-    {attributes}
 
     See Also
     --------
@@ -96,7 +90,6 @@ class SVC(SupportVectorClassifier):
 
 
 @documented
-@declared
 class NuSVC(SupportVectorClassifier):
     """Support vector classifier with a bound on support vectors, for rows with missing values.
 
@@ -108,11 +101,6 @@ class NuSVC(SupportVectorClassifier):
     ----------
     nu : float, default=0.5
         In (0, 1]; large values can be infeasible for classes of very different size.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -159,7 +147,6 @@ class NuSVC(SupportVectorClassifier):
 
 
 @documented
-@declared
 class SVR(SupportVectorRegressor):
     """Support vector regression for rows with missing values.
 
@@ -171,11 +158,6 @@ class SVR(SupportVectorRegressor):
     ----------
     epsilon : float, default=0.1
         Errors up to this size cost nothing.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -198,7 +180,6 @@ class SVR(SupportVectorRegressor):
 
 
 @documented
-@declared
 class NuSVR(SupportVectorRegressor):
     """Support vector regression with a bound on support vectors, for rows with missing values.
 
@@ -209,11 +190,6 @@ class NuSVR(SupportVectorRegressor):
     ----------
     nu : float, default=0.5
         In (0, 1].
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -253,7 +229,6 @@ class NuSVR(SupportVectorRegressor):
 
 
 @documented
-@declared
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """Novelty and outlier detection for rows with missing values.
 
@@ -264,13 +239,11 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ----------
     nu : float, default=0.5
         In (0, 1]: an upper bound on the fraction of training rows outside.
-    {parameters}
 
     Attributes
     ----------
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
-    {attributes}
 
     Examples
     --------

@@ -25,12 +25,11 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.parameters import FloatMatrix, FloatVector, RandomState, declared
+from absentia.parameters import FloatMatrix, FloatVector, RandomState
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 
 @documented
-@declared
 class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Turn rows with missing values into rows of a Gram matrix.
 
@@ -39,14 +38,6 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
     makes every kernel method of scikit-learn with ``kernel="precomputed"`` (or
     ``affinity="precomputed"``) applicable to incomplete rows, also under cross-validation:
     each fold fits its own density.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -108,7 +99,6 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
 
 @documented
-@declared
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Kernel principal component analysis of rows with missing values.
 
@@ -139,7 +129,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The penalty of that regression.
     random_state : int, RandomState instance or None, default=None
         For ``"arpack"`` and ``"randomized"``.
-    {parameters}
 
     Attributes
     ----------
@@ -152,7 +141,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The components of the training rows, with ``fit_inverse_transform``.
     dual_coef_ : ndarray of shape (n_samples, n_features)
         The coefficients of the inverse map, with ``fit_inverse_transform``.
-    {attributes}
 
     Notes
     -----

@@ -35,13 +35,11 @@ from absentia.parameters import (
     FloatVector,
     Rule,
     bounds_of,
-    declared,
 )
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 
 @documented
-@declared
 class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     """Gaussian process classification for rows with missing values.
 
@@ -66,7 +64,6 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     max_iter_predict : int, default=100
         Maximum number of sweeps of expectation propagation for one value of the
         hyperparameters.
-    {parameters}
 
     Attributes
     ----------
@@ -86,7 +83,6 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
     rest_exponent_ : float
         The exponent ``s`` that combines more than two classes; zero for two, whose probabilities
         sum to one.
-    {attributes}
 
     See Also
     --------

@@ -29,14 +29,12 @@ from absentia.parameters import (
     RandomState,
     Rule,
     bounds_of,
-    declared,
     words,
 )
 from absentia.tables import FloatArray, Learned, TableLike
 
 
 @documented
-@declared
 class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     """Gaussian process regression for rows with missing values.
 
@@ -61,7 +59,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         Bounds of the search for ``noise``, in multiples of the mean square of the targets.
     scale_bounds : pair of float, default=(1e-3, 1e5)
         The same for ``scale``.
-    {parameters}
 
     Attributes
     ----------
@@ -77,7 +74,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         The lower Cholesky factor of ``S``.
     targets_ : ndarray of shape (n_samples, n_targets)
         The training targets, normalised with ``normalize_y=True``.
-    {attributes}
 
     Notes
     -----

@@ -108,7 +108,6 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
 
 
 @documented
-@declared
 class LargeScaleSVC(_LargeScaleClassifier):
     """Support vector classification on features of beliefs, for any number of rows.
 
@@ -122,11 +121,6 @@ class LargeScaleSVC(_LargeScaleClassifier):
     C : float, default=1.0
         Weight of the errors relative to the penalty.
     loss : {"squared_hinge", "least_squares"}, default="squared_hinge"
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -155,7 +149,6 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
 
 @documented
-@declared
 class LargeScaleLogisticRegression(_LargeScaleClassifier):
     """Logistic regression on features of beliefs, for any number of rows.
 
@@ -166,11 +159,6 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     ----------
     C : float, default=1.0
         Weight of the likelihood relative to the penalty.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -204,7 +192,6 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
 
 
 @documented
-@declared
 class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
     """Ridge regression on features of beliefs: kernel ridge for any number of rows.
 
@@ -216,11 +203,6 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
     ----------
     alpha : float, default=1.0
         Strength of the penalty.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----

@@ -30,7 +30,6 @@ from absentia.parameters import (
     FloatMatrix,
     FloatVector,
     Rule,
-    declared,
     require,
     words,
 )
@@ -49,7 +48,6 @@ _INACCURATE = (
 
 
 @documented
-@declared
 class RobustSVC(ScoringClassifier, KernelMachine):
     """Support vector classifier that keeps uncertain rows further from the boundary.
 
@@ -94,7 +92,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         the same rows, or of independent draws, as the kernel's own is.
     gamma : float, "scale" or "loo", default="scale"
         Width of the kernel, as for :class:`SVC`.
-    {parameters}
 
     Attributes
     ----------
@@ -115,7 +112,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         Steps of the solver.
     n_cones_ : ndarray of int, shape (n_problems,)
         Rows that are uncertain enough to make a cone.
-    {attributes}
 
     Raises
     ------

@@ -13,7 +13,6 @@ from absentia.machines.ridge import KernelRidge, KernelRidgeSolver
 from absentia.machines.search.gram_search import GramSearch
 from absentia.machines.support_vectors import SupportVectorClassifier, SupportVectorRegressor
 from absentia.machines.svm import SVC, SVR
-from absentia.parameters import declared
 
 #: The penalties of Section 5.2 of [Smieja2018]_, from 1/32 to 512 in steps of four.
 _PENALTIES = tuple(2.0**k for k in range(-5, 10, 2))
@@ -21,7 +20,6 @@ _RIDGES = tuple(10.0**k for k in range(-4, 3))
 
 
 @documented
-@declared
 class SVCCV(GramSearch, SupportVectorClassifier):
     """:class:`SVC` with ``C``, ``gamma`` and the mask weight chosen by cross-validation.
 
@@ -34,12 +32,10 @@ class SVCCV(GramSearch, SupportVectorClassifier):
     ----------
     Cs : sequence of float, default=(1/32, 1/8, ..., 512)
         Penalties to try.
-    {parameters}
 
     Attributes
     ----------
     class_weight_ : ndarray of shape (n_classes,)
-    {attributes}
 
     Examples
     --------
@@ -66,7 +62,6 @@ class SVCCV(GramSearch, SupportVectorClassifier):
 
 
 @documented
-@declared
 class SVRCV(GramSearch, SupportVectorRegressor):
     """:class:`SVR`: ``C``, ``epsilon``, ``gamma``, the mask weight chosen by cross-validation.
 
@@ -79,11 +74,6 @@ class SVRCV(GramSearch, SupportVectorRegressor):
         Penalties to try.
     epsilons : sequence of float, default=(0.1,)
         Widths of the epsilon tube to try, in units of ``y``.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -108,7 +98,6 @@ class SVRCV(GramSearch, SupportVectorRegressor):
 
 
 @documented
-@declared
 class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     """:class:`KernelRidge`: ``alpha``, ``gamma`` and the mask weight chosen by cross-validation.
 
@@ -119,11 +108,6 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
     ----------
     alphas : sequence of float, default=(1e-4, 1e-3, ..., 100)
         Penalties to try.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
@@ -145,7 +129,6 @@ class KernelRidgeCV(GramSearch, KernelRidgeSolver):
 
 
 @documented
-@declared
 class LogisticRegressionCV(GramSearch, LogisticSolver):
     """:class:`LogisticRegression`: ``C``, ``gamma``, the mask weight chosen by cross-validation.
 
@@ -163,11 +146,6 @@ class LogisticRegressionCV(GramSearch, LogisticSolver):
     scoring : str, callable or None, default="neg_log_loss"
         As in :class:`sklearn.model_selection.GridSearchCV`, for one score; None is the machine's
         own ``score``.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Examples
     --------
