@@ -44,8 +44,7 @@ _SMALLEST_WEIGHT = 0.02
 def losses(answers: FloatArray, y: np.ndarray, task: Task) -> FloatArray:
     """Return the loss of each row of ``answers`` (..., n_samples, n_outputs)."""
     if task == "regression":
-        squared: FloatArray = (answers[..., 0] - y) ** 2
-        return squared
+        return (answers[..., 0] - y) ** 2
     right = answers[..., np.arange(len(y)), y]
     return -np.log(np.maximum(right, FLOOR))
 
@@ -83,8 +82,7 @@ def stacking_weights(
         np.vstack([design, pull * np.eye(n_members), np.full((1, n_members), heavy)]),
         np.concatenate([y * root, np.full(n_members, pull / n_members), [heavy]]),
     )
-    least: FloatArray = solution / solution.sum()
-    return least
+    return solution / solution.sum()
 
 
 def shrunk_weights(
@@ -118,8 +116,7 @@ def fit_temperature(probabilities: FloatArray, y: IntArray, sample_weight: Float
 def tempered(probabilities: FloatArray, temperature: FloatArray) -> FloatArray:
     """Return ``softmax(log p / T)``, one temperature per row."""
     logits = np.log(np.maximum(probabilities, FLOOR)) / np.reshape(temperature, (-1, 1))
-    cooled: FloatArray = softmax(logits, axis=1)
-    return cooled
+    return softmax(logits, axis=1)
 
 
 def weights_of_rows(excess: FloatArray, levels: FloatArray, weights: FloatArray) -> FloatArray:

@@ -60,8 +60,7 @@ class MissingNorm(Stored):
 
     def is_new(self, mask: BoolArray) -> BoolArray:
         """Return which rows miss more than training rows did, or a column that none did."""
-        new: BoolArray = (self.excess(mask) > 0) | mask[:, self.rates == 0].any(axis=1)
-        return new
+        return (self.excess(mask) > 0) | mask[:, self.rates == 0].any(axis=1)
 
     def _surprise(self, mask: BoolArray) -> FloatArray:
         weights = 1.0 - self.rates

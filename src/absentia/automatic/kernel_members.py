@@ -106,8 +106,7 @@ class GramFeatures:
     def transform(self, table: Table) -> FloatArray:
         """Return the features of other rows."""
         K = self.kernel(believe(self.density, table), self.beliefs, n_jobs=self.n_jobs)
-        found: FloatArray = solve_triangular(self.factor, K.T, lower=True).T
-        return found
+        return solve_triangular(self.factor, K.T, lower=True).T
 
 
 @dataclass(frozen=True, eq=False)

@@ -392,5 +392,4 @@ def category_signs(
 
 def _rotation(d: int, rng: np.random.RandomState) -> FloatArray:
     Q, R = np.linalg.qr(rng.standard_normal((d, d)))
-    rotation: FloatArray = Q * np.sign(np.diagonal(R))
-    return rotation
+    return Q * np.sign(np.diagonal(R))

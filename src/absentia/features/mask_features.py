@@ -101,5 +101,4 @@ class MaskFeatures(MapsRows):
         waves /= np.sqrt(self.frequencies_.shape[1])
         if waves.shape[1] > self._n_features_out:
             waves = fold_last_pair(waves, self.last_phase_)
-        features: FloatArray = waves[patterns.pattern_of_row]
-        return features
+        return waves[patterns.pattern_of_row]

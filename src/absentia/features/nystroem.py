@@ -249,5 +249,4 @@ def inverse_root(K: FloatArray) -> FloatArray:
     eigenvalues, vectors = eigh((K + K.T) / 2)
     kept = eigenvalues > len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0.0)
     vectors = vectors[:, kept]
-    root: FloatArray = (vectors / np.sqrt(eigenvalues[kept])) @ vectors.T
-    return root
+    return (vectors / np.sqrt(eigenvalues[kept])) @ vectors.T

@@ -173,10 +173,7 @@ def machine_uncertainty(
     def answer(rows: FloatArray, _: IntArray) -> tuple[FloatArray, FloatArray | None]:
         complete = Table(rows, columns_checked=True)
         if hasattr(machine, "_with_own_doubt"):
-            both: tuple[FloatArray, FloatArray] = machine._with_own_doubt(
-                unknowns.believe(complete)
-            )
-            return both
+            return machine._with_own_doubt(unknowns.believe(complete))
         return predicted(complete), None
 
     points = DrawPoints.sobol(n_draws, unknowns.n_drawn, random_state)
@@ -279,8 +276,7 @@ def _first_order_parts(
         if unit == "entropy":
             return (entropy(expected[:, :-1]) - expected[:, -1])[:, None]
         mean, square = np.split(expected, 2, axis=1)
-        variance: FloatArray = square - mean**2
-        return variance
+        return square - mean**2
 
     cells = mask & several[:, None]
     shares[cells] = over_values(moments, part, unknowns, table, cells, missing)[0]

@@ -177,8 +177,7 @@ class KernelKMeans(_Clustering):
 
     def predict(self, X: TableLike) -> IntArray:
         """Return the nearest cluster of each row, (n_samples,)."""
-        nearest: IntArray = self._relative_distances(X).argmin(axis=1)
-        return nearest
+        return self._relative_distances(X).argmin(axis=1)
 
     def _ignores_offsets(self) -> bool:
         return True  # distances between rows and means do

@@ -71,16 +71,14 @@ def probabilities_of(scores: FloatArray) -> FloatArray:
     """Return the probabilities of the classes; one score is the log-odds of the second of two."""
     if scores.shape[-1] == 1:
         return np.concatenate([expit(-scores), expit(scores)], axis=-1)
-    probabilities: FloatArray = softmax(scores, axis=-1)
-    return probabilities
+    return softmax(scores, axis=-1)
 
 
 def log_probabilities_of(scores: FloatArray) -> FloatArray:
     """Return the logarithms of the probabilities, exact if a probability underflows."""
     if scores.shape[-1] == 1:
         return np.concatenate([log_expit(-scores), log_expit(scores)], axis=-1)
-    logarithms: FloatArray = log_softmax(scores, axis=-1)
-    return logarithms
+    return log_softmax(scores, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,13 +182,11 @@ def _solve_symmetric(K: FloatArray, alpha: float, right: FloatArray) -> FloatArr
     A = K.copy()
     A[np.diag_indices_from(A)] += alpha
     try:
-        solution: FloatArray = cho_solve(
-            cho_factor(A, lower=True, check_finite=False), right, check_finite=False
-        )
+        factor = cho_factor(A, lower=True, check_finite=False)
+        return cho_solve(factor, right, check_finite=False)
     except LinAlgError:
         # Singular (alpha=0 and repeated rows) or an indefinite kernel: the least-squares answer.
-        solution = lstsq(A, right, check_finite=False)[0]
-    return solution
+        return lstsq(A, right, check_finite=False)[0]
 
 
 @documented

@@ -252,8 +252,7 @@ class SupportVectorMachine(KernelMachine):
         return {"intercept_": solution["intercept_"] - solution["dual_coef_"] @ taken_off}
 
     def _kept_rows(self, solution: Mapping[str, Any]) -> IntArray:
-        support: IntArray = solution["support_"]
-        return support
+        return solution["support_"]
 
     def _sum_over_support(self, X: TableLike) -> FloatArray:
         """Return ``sum_i dual_coef[i] k(x, support vector i) + intercept``, shape (n_samples,)."""
@@ -324,8 +323,7 @@ class SupportVectorClassifier(ClassifierTargets, SupportVectorMachine):
         pairs = self._decisions_of_pairs(X)
         if self.decision_function_shape == "ovo":
             return pairs
-        one_against_rest: FloatArray = _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))
-        return one_against_rest
+        return _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))
 
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the predicted class of each row, (n_samples,)."""

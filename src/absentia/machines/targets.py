@@ -137,10 +137,8 @@ def class_signs(
 def decided_classes(classes: np.ndarray, values: FloatArray) -> np.ndarray:
     """Return the class of each row from its decision function, of one column or of many."""
     if values.ndim == 1 or values.shape[1] == 1:
-        decided: np.ndarray = classes[(values.reshape(len(values)) > 0).astype(np.intp)]
-    else:
-        decided = classes[np.argmax(values, axis=1)]
-    return decided
+        return classes[(values.reshape(len(values)) > 0).astype(np.intp)]
+    return classes[np.argmax(values, axis=1)]
 
 
 def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
@@ -153,8 +151,7 @@ def balanced_weights(y: ArrayLike, sample_weight: FloatArray) -> FloatArray:
     totals = np.bincount(codes, sample_weight)
     counting = totals > 0
     factors = totals.sum() / (counting.sum() * np.where(counting, totals, 1.0))
-    weights: FloatArray = factors[codes]
-    return weights
+    return factors[codes]
 
 
 def weights_of_present(class_weight: Any, y: np.ndarray) -> Any:
@@ -183,8 +180,7 @@ def codes_of_numbers(y: np.ndarray) -> FloatArray:
 
 def centre_of_targets(y: FloatArray) -> FloatArray:
     """Return the mean of each target; a constant's value, since the mean of many rows rounds."""
-    centre: FloatArray = np.where(is_constant(y), y[0], y.mean(axis=0))[()]
-    return centre
+    return np.where(is_constant(y), y[0], y.mean(axis=0))[()]
 
 
 def spread_of_targets(y: FloatArray) -> FloatArray:

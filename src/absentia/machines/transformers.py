@@ -206,8 +206,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         y : Ignored
         """
         self.fit(X)
-        components: FloatArray = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        return components
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return rows with approximately these components, (n_samples, n_features).

@@ -104,8 +104,7 @@ class Uncertainty:
     @property
     def missing_share(self) -> FloatArray:
         """The share of the total that is due to missing values, from 0 to 1."""
-        share: FloatArray = self.missing / np.where(self.total > 0, self.total, 1.0)
-        return share
+        return self.missing / np.where(self.total > 0, self.total, 1.0)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one line per row.

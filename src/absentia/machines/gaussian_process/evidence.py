@@ -58,18 +58,16 @@ class Spectrum:
     @property
     def energies(self) -> FloatArray:
         """The squares of the targets along each eigenvector, summed over outputs."""
-        energies: FloatArray = (self.targets**2).sum(axis=1)
-        return energies
+        return (self.targets**2).sum(axis=1)
 
     def log_likelihood(self, scale: float | FloatArray, noise: float | FloatArray) -> FloatArray:
         """Return the log marginal likelihood of one scale and noise, or of arrays of them."""
         n, n_outputs = self.targets.shape
         variances = np.multiply.outer(scale, self.values) + np.asarray(noise)[..., None]
-        likelihood: FloatArray = -0.5 * (
+        return -0.5 * (
             (self.energies / variances + n_outputs * np.log(variances)).sum(axis=-1)
             + n * n_outputs * np.log(2 * np.pi)
         )
-        return likelihood
 
     def settle(
         self,

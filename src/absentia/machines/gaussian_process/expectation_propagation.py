@@ -130,8 +130,7 @@ def coupled_probabilities(
     All of shape (n_samples, n_classes); ``rest_exponent`` is ``s``.
     """
     log_class, rest_gain = _log_scores(means, variances)
-    probabilities: FloatArray = softmax(log_class + rest_exponent * rest_gain, axis=1)
-    return probabilities
+    return softmax(log_class + rest_exponent * rest_gain, axis=1)
 
 
 def coupled_when_known(f: FloatArray, rest_exponent: float) -> FloatArray:
@@ -141,8 +140,7 @@ def coupled_when_known(f: FloatArray, rest_exponent: float) -> FloatArray:
     ``f``, which is the softmax of the log-odds at ``s = 1``.
     """
     scores = (1.0 - rest_exponent) * log_expit(f) + rest_exponent * f
-    probabilities: FloatArray = softmax(scores, axis=-1)
-    return probabilities
+    return softmax(scores, axis=-1)
 
 
 def fitted_rest_exponent(means: FloatArray, variances: FloatArray, labels: IntArray) -> float:
@@ -207,15 +205,13 @@ def _entropy_of_two_classes(mean: FloatArray, deviation: FloatArray) -> FloatArr
     wide = np.maximum(deviation, 1.0)
     density = np.exp(-0.5 * ((_GRID - mean) / wide) ** 2) / (wide * np.sqrt(2 * np.pi))
     far = density @ _binary_entropy(_GRID) * (_GRID[1] - _GRID[0])
-    chosen: FloatArray = np.where(deviation[:, 0] < 1.0, near, far)
-    return chosen
+    return np.where(deviation[:, 0] < 1.0, near, far)
 
 
 def _binary_entropy(f: FloatArray) -> FloatArray:
     """Return the entropy of two classes with log-odds ``f``."""
     size = np.abs(f)
-    doubt: FloatArray = np.log1p(np.exp(-size)) + size * expit(-size)
-    return doubt
+    return np.log1p(np.exp(-size)) + size * expit(-size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -265,8 +265,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     @property
     def _noise_variance(self) -> FloatArray | float:
         """The variance of the noise in the units of the targets."""
-        variance: FloatArray | float = self.noise_ * self._spread**2
-        return variance
+        return self.noise_ * self._spread**2
 
     def sample_y(
         self,
@@ -317,17 +316,13 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
 
     def _explained(self, K: FloatArray) -> FloatArray:
         """Return ``inv(L) scale k'``, whose squares sum to what the training rows explain."""
-        explained: FloatArray = solve_triangular(
-            self.L_, self.scale_ * K.T, lower=True, check_finite=False
-        )
-        return explained
+        return solve_triangular(self.L_, self.scale_ * K.T, lower=True, check_finite=False)
 
     def _mean(self, K: FloatArray) -> FloatArray:
         mean = self.scale_ * K @ self.dual_coef_
         if np.ndim(self._centre) == 0:
             mean = mean[:, 0]
-        restored: FloatArray = mean * self._spread + self._centre
-        return restored
+        return mean * self._spread + self._centre
 
 
 def _draws(
@@ -336,5 +331,4 @@ def _draws(
     """Draw from a Gaussian whose covariance may be singular, shape (n_rows, n_draws)."""
     values, vectors = eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn: FloatArray = mean[:, None] + root @ rng.standard_normal((len(mean), n_draws))
-    return drawn
+    return mean[:, None] + root @ rng.standard_normal((len(mean), n_draws))

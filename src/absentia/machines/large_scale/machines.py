@@ -318,14 +318,12 @@ def shapes_of(chunk: Chunk) -> Counter[tuple[int, ...]]:
 def _targets_of(chunk: Chunk) -> np.ndarray:
     if chunk.y is None:
         raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
-    targets: np.ndarray = chunk.y
-    return targets
+    return chunk.y
 
 
 def first_column(scores: FloatArray) -> FloatArray:
     """Return the scores of one output, (n,)."""
-    first: FloatArray = scores[:, 0]
-    return first
+    return scores[:, 0]
 
 
 def all_columns(scores: FloatArray) -> FloatArray:

@@ -37,15 +37,13 @@ def _cones(heads: FloatArray, tails: FloatArray, slacks: FloatArray) -> FloatArr
 
 def _inner(u: FloatArray, v: FloatArray) -> FloatArray:
     """Return the inner products of the tails, row by row."""
-    inner: FloatArray = np.einsum("ij,ij->i", u[:, 1:-1], v[:, 1:-1])
-    return inner
+    return np.einsum("ij,ij->i", u[:, 1:-1], v[:, 1:-1])
 
 
 def _determinants(u: FloatArray) -> FloatArray:
     """Return ``head^2 - |tail|^2`` of each row, without cancellation."""
     lengths = np.sqrt(_inner(u, u))
-    determinants: FloatArray = (u[:, 0] - lengths) * (u[:, 0] + lengths)
-    return determinants
+    return (u[:, 0] - lengths) * (u[:, 0] + lengths)
 
 
 def _is_inside(u: FloatArray) -> bool:

@@ -182,8 +182,7 @@ class GramSearch(KernelMachine):
         known = self._plain_class().get_params(deep=False)
         mine = self.get_params(deep=False)
         shared = {name: value for name, value in mine.items() if name in known}
-        copy: KernelMachine = clone(self._plain_class(**shared))
-        return copy
+        return clone(self._plain_class(**shared))
 
     def _grid(self, plain: KernelMachine) -> Grid:
         """Return the values to try, by name of the plain machine's parameter.

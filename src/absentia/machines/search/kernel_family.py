@@ -243,5 +243,4 @@ def maximise(
         minimize(loss, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
         for x in starts
     ]
-    best: FloatArray = min(ends, key=lambda end: end.fun).x
-    return best
+    return min(ends, key=lambda end: end.fun).x

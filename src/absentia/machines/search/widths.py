@@ -120,8 +120,7 @@ def _inverse(K: FloatArray, ridges: FloatArray) -> FloatArray | None:
     if failed:
         return None
     lower = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
-    inverse: FloatArray = lower + np.tril(lower, -1).T
-    return inverse
+    return lower + np.tril(lower, -1).T
 
 
 def leave_one_out_gradient(
@@ -279,8 +278,7 @@ def losses_of_rows(
     """Return the loss of each row: logarithmic for probabilities, else errors, or squares."""
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2
-        by_row: FloatArray = squares.reshape(len(y), -1).mean(axis=1)
-        return by_row
+        return squares.reshape(len(y), -1).mean(axis=1)
     if hasattr(machine, "predict_proba"):
         probabilities = machine.predict_proba(rows)
         own = probabilities[np.arange(len(y)), np.searchsorted(machine.classes_, y)]
