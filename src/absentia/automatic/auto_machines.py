@@ -125,7 +125,6 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     array(['up', 'down'], dtype='<U4')
     """
 
-    classes_: np.ndarray
     log_loss_: float
 
     def predict_proba(self, X: TableLike) -> FloatArray:

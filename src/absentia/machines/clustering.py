@@ -247,7 +247,6 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
 
-    classes_: np.ndarray = field(init=False)
     label_distributions_: FloatMatrix = field(init=False)
     transduction_: np.ndarray = field(init=False)
 

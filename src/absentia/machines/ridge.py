@@ -249,7 +249,6 @@ class ConjugateGradientRidge(RidgeMachine):
         "cache_size": NOT_NEGATIVE,
     }
 
-    dual_coef_: FloatVector | FloatMatrix = field(init=False)
     n_iter_: int = field(init=False)
     residual_: float = field(init=False)
 

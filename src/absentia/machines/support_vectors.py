@@ -293,7 +293,6 @@ class SupportVectorClassifier(ClassifierTargets, SupportVectorMachine):
 
     _fitted_names: ClassVar[tuple[str, ...]] = (*_FITTED, "classes_")
 
-    classes_: np.ndarray = field(init=False)
     class_weight_: FloatVector = field(init=False)
 
     def _check_counting_targets(self, y: np.ndarray) -> None:

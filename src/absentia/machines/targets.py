@@ -26,6 +26,8 @@ class ClassifierTargets(ClassifierMixin):
     A classifier with ``predict_proba`` inherits ``predict`` and ``predict_log_proba``.
     """
 
+    classes_: np.ndarray
+
     def predict(self, X: TableLike) -> np.ndarray:
         """Return the most probable class of each row, (n_samples,)."""
         best = self.predict_proba(X).argmax(axis=1)
@@ -58,7 +60,6 @@ class ScoringClassifier(ClassifierTargets):
     """
 
     _map_gram: Any
-    classes_: np.ndarray
     dual_coef_: FloatVector | FloatMatrix
     intercept_: FloatVector
 

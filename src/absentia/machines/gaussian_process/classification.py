@@ -27,15 +27,7 @@ from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import ClassifierTargets, class_signs
 from absentia.machines.validation import is_free
-from absentia.parameters import (
-    COUNT,
-    BoolMatrix,
-    FloatMatrix,
-    FloatStack,
-    FloatVector,
-    Rule,
-    bounds_of,
-)
+from absentia.parameters import COUNT, BoolMatrix, FloatMatrix, Rule, bounds_of
 from absentia.tables import BoolArray, FloatArray, Learned, TableLike
 
 
@@ -120,10 +112,7 @@ class GaussianProcessClassifier(ClassifierTargets, GaussianProcess):
 
     _rules: ClassVar[dict[str, Rule]] = {"max_iter_predict": COUNT}
 
-    classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatVector | FloatMatrix = field(init=False)
     root_curvatures_: FloatMatrix = field(init=False)
-    L_: FloatMatrix | FloatStack = field(init=False)
     rest_exponent_: float = field(init=False)
     _positive: BoolMatrix = field(init=False)
 

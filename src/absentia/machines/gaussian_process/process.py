@@ -31,6 +31,8 @@ from absentia.parameters import (
     GAMMA,
     GAMMAS,
     PENALTY,
+    FloatMatrix,
+    FloatStack,
     FloatVector,
     RandomState,
     Rule,
@@ -63,6 +65,8 @@ class GaussianProcess(KernelMachine):
 
     hyperparameter_names_: list[str] = field(init=False)
     theta_: FloatVector = field(init=False)
+    dual_coef_: FloatVector | FloatMatrix = field(init=False)
+    L_: FloatMatrix | FloatStack = field(init=False)
     width_prior_: float = field(init=False)
     log_marginal_likelihood_value_: float = field(init=False)
     scale_: float = field(init=False)

@@ -20,17 +20,7 @@ from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form,
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
 from absentia.machines.validation import check_squares, is_free
-from absentia.parameters import (
-    BOUNDS,
-    POSITIVE,
-    FloatMatrix,
-    FloatStack,
-    FloatVector,
-    RandomState,
-    Rule,
-    bounds_of,
-    words,
-)
+from absentia.parameters import BOUNDS, POSITIVE, FloatMatrix, RandomState, Rule, bounds_of, words
 from absentia.tables import FloatArray, Learned, TableLike
 
 
@@ -119,8 +109,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     _multi_output = True
 
     noise_: float = field(init=False)
-    dual_coef_: FloatVector | FloatMatrix = field(init=False)
-    L_: FloatMatrix | FloatStack = field(init=False)
     targets_: FloatMatrix = field(init=False)
     _centre: float | FloatArray = field(init=False)
     _spread: float | FloatArray = field(init=False)

@@ -41,8 +41,6 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {"C": PENALTY}
 
-    classes_: np.ndarray = field(init=False)
-
     C: float = 1.0
     tol: float = 1e-6  # type: ignore[misc]
     max_iter: int = 200  # type: ignore[misc]

@@ -146,9 +146,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         "max_iter": COUNT,
     }
 
-    classes_: np.ndarray = field(init=False)
-    dual_coef_: FloatVector | FloatMatrix = field(init=False)
-    intercept_: FloatVector = field(init=False)
     tau_: float = field(init=False)
     tau_scores_: FloatVector | FloatMatrix | None = field(init=False)
     objective_: FloatVector = field(init=False)
