@@ -135,7 +135,7 @@ class MultipleImputationClassifier(ClassifierTargets, _MultipleImputation):
         return self._fit(X, y)
 
     @property
-    def classes_(self) -> np.ndarray:
+    def classes_(self) -> np.ndarray:  # type: ignore[override]
         """The classes that were seen in training."""
         check_is_fitted(self, "estimators_")
         classes: np.ndarray = self.estimators_[0].classes_

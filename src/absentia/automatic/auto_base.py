@@ -82,7 +82,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
     baseline_: float = field(init=False)
     out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
-    n_features_in_: int = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
         "time_budget": POSITIVE | words(None),

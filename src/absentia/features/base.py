@@ -55,7 +55,6 @@ class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, 
     A subclass defines ``fit`` and :meth:`of_rows`.
     """
 
-    n_features_in_: int
     _n_features_out: int
 
     def transform(self, X: TableLike) -> Any:

@@ -61,7 +61,6 @@ class MaskFeatures(MapsRows):
 
     frequencies_: FloatMatrix = field(init=False)
     last_phase_: float = field(init=False)
-    n_features_in_: int = field(init=False)
 
     n_components: int = field(default=64, kw_only=False)
     weight: ArrayLike = 1.0

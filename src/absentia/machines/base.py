@@ -133,7 +133,6 @@ class KernelMachine(ShowsColumns):
     kernel_: Kernel = field(init=False)
     beliefs_: Beliefs = field(init=False)
     missing_rates_: FloatVector = field(init=False)
-    n_features_in_: int = field(init=False)
 
     #: Valid values of parameters; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {

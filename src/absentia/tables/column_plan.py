@@ -431,6 +431,7 @@ class ColumnPlan(Stored):
 class ShowsColumns(BaseEstimator):
     """Base of estimators that take data frames: their page shows how the columns are used."""
 
+    n_features_in_: int
     plan_: ColumnPlan
     columns_: ColumnPlan | IntVector | list[str]
 

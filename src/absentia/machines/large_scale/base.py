@@ -102,7 +102,6 @@ class LargeScaleMachine(ShowsColumns):
     _curvature: FloatStack | None = field(init=False)
     coef_: FloatMatrix = field(init=False)
     intercept_: FloatVector = field(init=False)
-    n_features_in_: int = field(init=False)
     n_iter_: int = field(init=False)
 
     def fit(self, X: TableLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
