@@ -39,7 +39,6 @@ class SolverStatus(Enum):
     EXHAUSTED = "out of iterations"
     STALLED = "no further progress"
     FAILED = "failed numerically"
-    UNCERTIFIED = "a solution that its own bound contradicts"
 
     @property
     def converged(self) -> bool:

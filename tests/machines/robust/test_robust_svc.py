@@ -381,20 +381,6 @@ def test_a_bound_from_a_loose_tolerance_is_one(unit, tol):
 
 
 @pytest.mark.parametrize(
-    ("gap", "expected"),
-    [
-        (1e-7, SolverStatus.CONVERGED),
-        (-1e-5, SolverStatus.ALMOST),
-        (0.3, SolverStatus.UNCERTIFIED),
-        (-5.0, SolverStatus.UNCERTIFIED),
-    ],
-)
-def test_a_solution_is_what_its_gap_says(gap, expected):
-    assert robust_cone.checked_status(SolverStatus.CONVERGED, gap, 1e-8) == expected
-    assert robust_cone.checked_status(SolverStatus.EXHAUSTED, gap, 1e-8) is SolverStatus.EXHAUSTED
-
-
-@pytest.mark.parametrize(
     ("name", "value"), [("C", 1e308), ("C", 1e90), ("tau", 1e308), ("C", 1e-300)]
 )
 @pytest.mark.parametrize("uncertainty", ["kernel", "spherical"])

@@ -23,11 +23,6 @@ from absentia.tables import FloatArray
 # rounding leaves of a difference, and their roots move a margin by less than a millionth.
 _NEGLIGIBLE = 1e-12
 
-# A gap of so many tolerances is "almost" whatever the solver says; one beyond the second
-# number, relative to the objective, certifies nothing.
-_ALMOST = 100
-_FALSE = 0.01
-
 #: Beyond these the product of four such numbers leaves the range of numbers.
 _SMALLEST, _LARGEST = 1e-200, 1e75
 
@@ -39,9 +34,7 @@ class RobustSolution:
     ``objective`` is that of ``coefficients`` and ``bias`` themselves, with the slack that they
     need. ``relative_gap`` is how far it is above the solver's lower bound for the minimum, relative
     to the objective; the bound holds up to rounding, so that a gap of nearly zero can be negative.
-    ``n_cones`` is the number of rows that made a cone; the status is
-    :attr:`SolverStatus.UNCERTIFIED` if the solver claims a solution but the gap is too large for
-    one.
+    ``n_cones`` is the number of rows that made a cone.
     """
 
     coefficients: FloatArray
@@ -96,7 +89,6 @@ def solve_robust(
     objective = robust_objective(K, variances, signs, penalties, tau, c, bias)
     gap = (objective - bound / unit) / max(abs(objective), np.finfo(float).tiny)
     n_cones = int(counted.any(axis=1).sum())
-    status = checked_status(status, gap, tol)
     return RobustSolution(c, bias, objective, gap, n_iter, status, n_cones)
 
 
@@ -114,16 +106,6 @@ def _check_sizes(penalties: FloatArray, unit: float, root: float) -> None:
             f"C times the kernel is {float(penalties.min()) * unit:.3g}, so small that this "
             f"problem cannot be solved. Use a larger C or larger weights, or {advice}"
         )
-
-
-def checked_status(status: SolverStatus, gap: float, tol: float) -> SolverStatus:
-    """Return the solver's claim where attained objective and lower bound confirm it.
-
-    A bound far above what is attained is as false as one far below.
-    """
-    if status not in (SolverStatus.CONVERGED, SolverStatus.ALMOST) or abs(gap) <= _ALMOST * tol:
-        return status
-    return SolverStatus.ALMOST if abs(gap) <= _FALSE else SolverStatus.UNCERTIFIED
 
 
 def robust_objective(
