@@ -20,7 +20,7 @@ from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeigh
 from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.gaussian_process.evidence import Bounds
-from absentia.machines.search.kernel_family import KernelFamily, is_by_column, maximise
+from absentia.machines.search.kernel_family import KernelFamily, maximise
 from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import is_free
@@ -97,7 +97,7 @@ class GaussianProcess(KernelMachine):
         self, data: TrainingData, believed: tuple[BaseEstimator, Beliefs] | None = None
     ) -> Self:
         training = self._prepare(data, believed)
-        by_column = is_by_column(self.gamma)
+        by_column = _is_by_column(self.gamma)
         deviation: Any = self.width_prior if by_column else 0.0  # zero for one width
         if isinstance(deviation, str):
             deviation = choose_width_prior(self, data.rows, data.y)
@@ -155,7 +155,7 @@ class GaussianProcess(KernelMachine):
         By the name ``"expected-rbf"`` the diagonal is that of one draw: the covariance of the
         process at the true, unknown rows, whose variance does not shrink by not knowing them.
         """
-        gamma = "scale" if is_free(gamma) or is_by_column(gamma) else gamma
+        gamma = "scale" if is_free(gamma) or _is_by_column(gamma) else gamma
         kernel = super()._make_kernel(gamma, density)
         if not isinstance(self.kernel, str) or self.kernel.replace("_", "-") != "expected-rbf":
             return kernel
@@ -249,3 +249,7 @@ class GaussianProcess(KernelMachine):
         # more than they bring.
         with one_blas_thread() if n_samples <= _SMALL else nullcontext():
             return maximise(reported, start, bounds, n_restarts, self.random_state)
+
+
+def _is_by_column(gamma: object) -> bool:
+    return isinstance(gamma, str) and gamma == "ard"

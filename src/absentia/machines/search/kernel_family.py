@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,44 +164,24 @@ class KernelFamily:
     ) -> FloatArray:
         """Return the derivatives of ``(weights * K).sum()`` by all free parameters.
 
-        In closed form where each column has a number, by differences of Gram matrices where there
-        are one or two parameters, which is quicker.
+        In closed form where each column has a number. One or two parameters are quicker by
+        differences of Gram matrices: with the Gram matrix ``K`` at this point forward ones (six
+        digits, enough for a search), without it central ones (nine digits).
         """
-        if not any(name.endswith("]") for name in self.names):
-            derivatives = self.derivatives(logarithms, beliefs, K, n_jobs)
-            return np.array([float(np.vdot(weights, D)) for D in derivatives])
-        found = self.at(logarithms).gradient(beliefs, weights, K=K, n_jobs=n_jobs)
         gradient = np.empty(len(self.names))
-        for j, name in enumerate(self.names):
-            base, column = _place(name)
-            gradient[j] = found[base] if column is None else found[base][column]
-        return gradient
-
-    def derivatives(
-        self,
-        logarithms: FloatArray,
-        beliefs: Beliefs,
-        K: FloatArray | None = None,
-        n_jobs: int | None = None,
-    ) -> Iterator[FloatArray]:
-        """Yield the derivative of the Gram matrix by each free parameter, one at a time.
-
-        By finite differences, for any kernel: with the Gram matrix ``K`` at this point forward
-        ones (one further matrix per parameter, six digits: enough for the search), without it
-        central ones (two matrices, nine digits).
-        """
+        if any(name.endswith("]") for name in self.names):
+            found = self.at(logarithms).gradient(beliefs, weights, K=K, n_jobs=n_jobs)
+            for j, name in enumerate(self.names):
+                base, column = _place(name)
+                gradient[j] = found[base] if column is None else found[base][column]
+            return gradient
         step = 1e-4 if K is None else 1e-6
-        for j in range(len(self.names)):
-            direction = np.zeros(len(self.names))
-            direction[j] = step
+        for j, direction in enumerate(step * np.eye(len(self.names))):
             D = self.at(logarithms + direction)(beliefs, n_jobs=n_jobs)
-            if K is None:
-                D -= self.at(logarithms - direction)(beliefs, n_jobs=n_jobs)
-                D /= 2 * step
-            else:
-                D -= K
-                D /= step
-            yield D
+            D -= K if K is not None else self.at(logarithms - direction)(beliefs, n_jobs=n_jobs)
+            D /= step if K is not None else 2 * step
+            gradient[j] = np.vdot(weights, D)
+        return gradient
 
 
 def _place(name: str) -> tuple[str, int | None]:
@@ -210,11 +190,6 @@ def _place(name: str) -> tuple[str, int | None]:
         return name, None
     base, column = name[:-1].split("[")
     return base, int(column)
-
-
-def is_by_column(gamma: object) -> bool:
-    """Return whether ``gamma`` stands for widths of columns by the evidence."""
-    return isinstance(gamma, str) and gamma == "ard"
 
 
 def maximise(
