@@ -201,8 +201,8 @@ class LargeScaleMachine(ShowsColumns):
                 )
             if isinstance(self.gamma, str):  # features warn of it themselves, unless given numbers
                 warn_of_gross_values(chunks.X, self.density, chunks.sample_weight)
-            learned = learn_metric(self, chunks.X, chunks.y, chunks.sample_weight)
-            features.set_params(metric=learned.metric, gamma=learned.gamma)
+            metric, gamma = learn_metric(self, chunks.X, chunks.y, chunks.sample_weight)
+            features.set_params(metric=metric, gamma=gamma)
         if not isinstance(chunks, MemoryStream):
             return features.fit(chunks)
         if not hasattr(features, "of_rows"):  # not of this library: it takes arrays

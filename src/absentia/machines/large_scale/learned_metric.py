@@ -12,7 +12,6 @@ sin(w_k'm)`` at a belief with mean ``m``, whose covariance is in ``r`` alone, ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
@@ -39,19 +38,6 @@ _POWERS = (0.5, 1.0)
 _FLOOR = 1e-3
 
 
-@dataclass(frozen=True)
-class LearnedMetric:
-    """A learned metric, its best width, and the loss of the held-out rows by round.
-
-    The metric is scaled to the trace that the Euclidean metric has in the data's covariance; the
-    first loss is that of the Euclidean metric.
-    """
-
-    metric: FloatArray
-    gamma: float
-    losses: tuple[float, ...]
-
-
 def average_gradient_product(
     features: BaseEstimator,
     coef: FloatArray,
@@ -76,8 +62,11 @@ def average_gradient_product(
 
 def learn_metric(
     machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
-) -> LearnedMetric:
-    """Return the metric of the round whose machine predicts held-out rows best."""
+) -> tuple[FloatArray, float]:
+    """Return metric and width of the round whose machine predicts held-out rows best.
+
+    The metric is scaled to the trace that the Euclidean metric has in the data's covariance.
+    """
     if sample_weight is not None and not sample_weight.all():
         counting = np.flatnonzero(sample_weight)
         rows, y, sample_weight = rows[counting], y[counting], sample_weight[counting]
@@ -110,11 +99,11 @@ def learn_metric(
             metric=metric, gamma=gamma, density=density, n_components=n_components
         )
         own.fit(rows[train], y[train], sample_weight=weights)
-        return _loss(own, rows[held], y[held], held_weights), own
+        losses = losses_of_rows(own, rows[held], y[held], np.finfo(float).eps)
+        return float(np.average(losses, weights=held_weights)), own
 
     loss, own = fitted(metric, gamma)
-    best = LearnedMetric(metric, gamma, (loss,))
-    losses = [loss]
+    best = loss, metric, gamma
     for number in range(_ROUNDS):
         product = average_gradient_product(
             own.features_, own.coef_, own.features_.of_rows(rows[train]), weights
@@ -134,13 +123,12 @@ def learn_metric(
             if best_trial[3] != gamma:
                 break
         loss, own, metric, gamma = best_trial
-        losses.append(loss)
         report("%s: round %d of the metric, loss %.6g", type(machine).__name__, number + 1, loss)
-        if loss >= min(losses[:-1]):
+        if loss >= best[0]:
             break
-        best = LearnedMetric(metric, gamma, ())
-    metric = best.metric if known else _for_all_columns(best.metric, density, rows)
-    return LearnedMetric(metric, best.gamma, tuple(losses))
+        best = loss, metric, gamma
+    _, metric, gamma = best
+    return metric if known else _for_all_columns(metric, density, rows), gamma
 
 
 def _metrics_of(product: FloatArray, covariance: FloatArray) -> list[FloatArray]:
@@ -171,13 +159,3 @@ def _for_all_columns(metric: FloatArray, density: BaseEstimator, rows: MemoryRow
     places = np.searchsorted(seen, getattr(density, "number_columns_", density.columns_))
     whole[np.ix_(places, places)] = metric
     return whole
-
-
-def _loss(
-    machine: BaseEstimator, rows: MemoryRows, y: np.ndarray, sample_weight: FloatArray | None
-) -> float:
-    return float(
-        np.average(
-            losses_of_rows(machine, rows, y, float(np.finfo(float).eps)), weights=sample_weight
-        )
-    )

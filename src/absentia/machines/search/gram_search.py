@@ -40,6 +40,7 @@ from absentia.kernels.named_kernels import (
 )
 from absentia.machines.base import KernelMachine, TrainingData
 from absentia.machines.gram_matrices import GramRows
+from absentia.machines.search.widths import losses_of_rows
 from absentia.machines.validation import (
     Split,
     check_matrix_size,
@@ -52,6 +53,8 @@ from absentia.parameters import SearchResults, check_parameters, count_from, dec
 from absentia.progress import progress_bar, report
 from absentia.tables import FloatArray, IntArray, TableLike, open_memory, set_fitted
 
+#: The smallest probability in a log loss, as in scikit-learn.
+_EPS = float(np.finfo(float).eps)
 #: More steps of four than this leave the range of numbers.
 _STEPS = count_from(1, 400)
 
@@ -316,21 +319,13 @@ def _values(name: str, values: object) -> list[Any]:
 
 
 def log_loss_score(
-    model: BaseEstimator,
-    X: object,
-    y: np.ndarray,
-    sample_weight: np.ndarray | None = None,
-    smallest: float = float(np.finfo(float).eps),
+    model: BaseEstimator, X: object, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> float:
     """Return minus the log loss, as scikit-learn's ``"neg_log_loss"``.
 
-    That one stops where a fold lacks a class, which happens with classes of few rows; here a class
-    that the model does not know has probability ``smallest``, as every probability below it.
+    That one stops where a fold lacks a class, which happens with classes of few rows.
     """
-    proba = model.predict_proba(X)
-    place = np.searchsorted(model.classes_, y).clip(max=len(model.classes_) - 1)
-    of_truth = np.where(model.classes_[place] == y, proba[np.arange(len(y)), place], 0.0)
-    return float(np.average(np.log(of_truth.clip(smallest, 1.0)), weights=sample_weight))
+    return -float(np.average(losses_of_rows(model, X, y, _EPS), weights=sample_weight))
 
 
 def _knows_weights(scorer: Any) -> bool:

@@ -270,17 +270,18 @@ def recommended(losses: FloatArray, default: int, sample_weight: FloatArray | No
 
 
 def losses_of_rows(
-    machine: BaseEstimator,
-    rows: MemoryRows,
-    y: np.ndarray,
-    smallest: float = float(np.finfo(float).tiny),
+    machine: BaseEstimator, rows: Any, y: np.ndarray, smallest: float = np.finfo(float).tiny
 ) -> FloatArray:
-    """Return the loss of each row: logarithmic for probabilities, else errors, or squares."""
+    """Return the loss of each row: logarithmic for probabilities, else errors, or squares.
+
+    A class that the machine does not know has the probability ``smallest``, as have all below it.
+    """
     if not is_classifier(machine):
         squares = (np.asarray(machine.predict(rows)) - y) ** 2
         return squares.reshape(len(y), -1).mean(axis=1)
     if hasattr(machine, "predict_proba"):
-        probabilities = machine.predict_proba(rows)
-        own = probabilities[np.arange(len(y)), np.searchsorted(machine.classes_, y)]
-        return -np.log(np.maximum(own, smallest))
+        place = np.searchsorted(machine.classes_, y).clip(max=len(machine.classes_) - 1)
+        of_truth = machine.predict_proba(rows)[np.arange(len(y)), place]
+        of_truth = np.where(machine.classes_[place] == y, of_truth, 0.0)
+        return -np.log(of_truth.clip(smallest, 1.0))
     return (machine.predict(rows) != y).astype(np.float64)
