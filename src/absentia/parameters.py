@@ -226,6 +226,18 @@ METRIC = words("euclidean", "mahalanobis", "learned") | Rule(
 )
 
 
+#: Rules of parameters that mean the same in most classes; ``_rules`` of a class come before.
+_COMMON = {
+    "C": POSITIVE,
+    "cache_size": NOT_NEGATIVE,
+    "class_weight": CLASS_WEIGHT,
+    "max_iter": COUNT,
+    "metric": METRIC,
+    "n_jobs": THREADS,
+    "tol": POSITIVE,
+}
+
+
 def check_parameters(estimator: BaseEstimator) -> None:
     """Check the parameters of an estimator against the rules of its class and its bases.
 
@@ -245,7 +257,7 @@ def _rules_of(kind: type) -> dict[str, Rule]:
         for name, parameter in signature(kind).parameters.items()
         if isinstance(parameter.default, bool)
     }
-    rules["metric"] = METRIC
+    rules |= _COMMON
     for cls in reversed(kind.__mro__):
         rules |= vars(cls).get("_rules", {})
     return _known_rules.setdefault(kind, rules)

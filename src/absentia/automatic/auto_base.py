@@ -26,7 +26,6 @@ from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
     POSITIVE,
-    THREADS,
     FloatMatrix,
     FloatVector,
     RandomState,
@@ -89,7 +88,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
         "n_splits": count_from(2),
         "n_repeats": COUNT | words(None),
         "on_interrupt": words("raise", "keep"),
-        "n_jobs": THREADS,
     }
 
     #: Validated targets; the rows with targets in codes, and the fitted attributes that decode

@@ -13,16 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
 from absentia.kernels.metric import warn_of_gross_values
-from absentia.parameters import (
-    GAMMA,
-    GAMMAS,
-    MANY,
-    THREADS,
-    Rule,
-    check_parameters,
-    declared,
-    words,
-)
+from absentia.parameters import GAMMA, GAMMAS, MANY, Rule, check_parameters, declared, words
 from absentia.tables import (
     FloatArray,
     Learned,
@@ -92,7 +83,6 @@ class BeliefFeatures(MapsRows):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": MANY,
         "gamma": GAMMA | GAMMAS | words("scale"),
-        "n_jobs": THREADS,
     }
 
     def fit(

@@ -68,7 +68,6 @@ from absentia.parameters import (
     CATEGORY_WEIGHT,
     GAMMA,
     GAMMAS,
-    THREADS,
     FloatVector,
     Rule,
     check_parameters,
@@ -140,7 +139,6 @@ class KernelMachine(ShowsColumns):
         "category_weight": CATEGORY_WEIGHT | words("scale"),
         "width_prior": WIDTH_PRIOR,
         "shift": words("ignore", "warn", "error"),
-        "n_jobs": THREADS,
     }
 
     #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as

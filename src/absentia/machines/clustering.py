@@ -166,8 +166,6 @@ class KernelKMeans(_Clustering):
     (True, False)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"max_iter": COUNT}
-
     inertia_: float = field(init=False)
     memberships_: FloatMatrix = field(init=False)
     spreads_: FloatVector = field(init=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +17,6 @@ from absentia.machines.losses import log_probabilities_of, probabilities_of
 from absentia.machines.newton import LogisticSolution, fit_gram
 from absentia.machines.search.left_out import logistic_left_out
 from absentia.machines.targets import ScoringClassifier, balanced_weights, weights_of_present
-from absentia.parameters import CLASS_WEIGHT, COUNT, POSITIVE, Rule
 from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
@@ -27,13 +26,6 @@ _SMALLEST_C = 1e-290
 
 class LogisticSolver(ScoringClassifier, KernelMachine):
     """Base class of :class:`LogisticRegression` and :class:`LogisticRegressionCV`."""
-
-    _rules: ClassVar[dict[str, Rule]] = {
-        "C": POSITIVE,
-        "class_weight": CLASS_WEIGHT,
-        "tol": POSITIVE,
-        "max_iter": COUNT,
-    }
 
     C: float
     fit_intercept: bool

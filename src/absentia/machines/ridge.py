@@ -28,8 +28,6 @@ from absentia.machines.search.left_out import ridge_left_out
 from absentia.machines.targets import RegressorTargets, spread_of_targets
 from absentia.parameters import (
     COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
     FloatMatrix,
     FloatVector,
     RandomState,
@@ -243,10 +241,7 @@ class ConjugateGradientRidge(RidgeMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "alpha": number_between(1e-200, expected="a number of at least 1e-200"),
-        "tol": POSITIVE,
         "n_landmarks": COUNT,
-        "max_iter": COUNT,
-        "cache_size": NOT_NEGATIVE,
     }
 
     n_iter_: int = field(init=False)

@@ -31,7 +31,6 @@ from absentia.machines.gram_matrices import (
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
 from absentia.machines.validation import check_squares
 from absentia.parameters import (
-    CLASS_WEIGHT,
     COUNT,
     INFINITE,
     NOT_NEGATIVE,
@@ -83,7 +82,6 @@ class SupportVectorMachine(KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
-        "class_weight": CLASS_WEIGHT,
         "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
         "epsilon": NOT_NEGATIVE,
         # libsvm never comes to an end where rounding is larger than the tolerance.

@@ -208,7 +208,7 @@ class NuSVR(SupportVectorRegressor):
     width_prior: float | str = 0.3
 
     # Its coefficients begin at C: there is no hard tube.
-    _rules: ClassVar[dict[str, Rule]] = SupportVectorRegressor._rules | {"C": POSITIVE}
+    _rules: ClassVar[dict[str, Rule]] = {"C": POSITIVE}
 
     def _tolerance(self, unit: float, y: np.ndarray) -> float:
         # The multipliers sum to C nu n, whatever the data. Below the rounding of that sum the

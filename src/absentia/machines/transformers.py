@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.decomposition
@@ -25,7 +25,15 @@ from absentia.machines.base import KernelMachine, Training
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.parameters import FloatMatrix, FloatVector, RandomState
+from absentia.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    FloatMatrix,
+    FloatVector,
+    RandomState,
+    Rule,
+    words,
+)
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 
@@ -158,6 +166,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     >>> KernelPCA(n_components=2, kernel="genrbf").fit_transform(X).shape
     (50, 2)
     """
+
+    _rules: ClassVar[dict[str, Rule]] = {"tol": NOT_NEGATIVE, "max_iter": COUNT | words(None)}
 
     eigenvalues_: FloatVector = field(init=False)
     eigenvectors_: FloatMatrix = field(init=False)

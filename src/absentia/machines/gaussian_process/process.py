@@ -21,7 +21,7 @@ from absentia.machines.averaging import machine_uncertainty
 from absentia.machines.base import KernelMachine, Training, TrainingData
 from absentia.machines.gaussian_process.evidence import Bounds
 from absentia.machines.search.kernel_family import KernelFamily, maximise
-from absentia.machines.search.widths import WIDTH_PRIOR, choose_width_prior
+from absentia.machines.search.widths import choose_width_prior
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import is_free
 from absentia.parameters import (
@@ -74,7 +74,6 @@ class GaussianProcess(KernelMachine):
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
         "category_weight": CATEGORY_WEIGHT | words("scale", "optimize"),
-        "width_prior": WIDTH_PRIOR,
         "scale": PENALTY | words("optimize"),
         "n_restarts_optimizer": COUNT_OR_ZERO,
         "gamma_bounds": BOUNDS,

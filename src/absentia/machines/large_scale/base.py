@@ -29,17 +29,12 @@ from absentia.machines.large_scale.summed_optimum import (
 from absentia.machines.losses import Loss
 from absentia.machines.validation import warn_of_other_order, warn_of_unequal_ranges
 from absentia.parameters import (
-    COUNT,
-    POSITIVE,
-    THREADS,
     FloatMatrix,
     FloatStack,
     FloatVector,
     RandomState,
-    Rule,
     check_parameters,
     declared,
-    number_between,
     require,
     shown,
 )
@@ -77,13 +72,6 @@ class LargeScaleMachine(ShowsColumns):
     cache_size: float = 1000
     n_jobs: int | None = None
     random_state: RandomState = None
-
-    _rules: ClassVar[dict[str, Rule]] = {
-        "tol": POSITIVE,
-        "max_iter": COUNT,
-        "cache_size": number_between(0, expected="a number of megabytes, 0 for none"),
-        "n_jobs": THREADS,
-    }
 
     # Squared error is solved in one pass; machines with other losses have these parameters.
     tol: ClassVar[float] = 1e-6

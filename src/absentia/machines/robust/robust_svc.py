@@ -23,16 +23,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
 from absentia.machines.validation import Split, checked_splits
-from absentia.parameters import (
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    FloatMatrix,
-    FloatVector,
-    Rule,
-    require,
-    words,
-)
+from absentia.parameters import NOT_NEGATIVE, FloatMatrix, FloatVector, Rule, require, words
 from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
@@ -139,11 +130,8 @@ class RobustSVC(ScoringClassifier, KernelMachine):
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "C": POSITIVE,
         "tau": words("cv") | NOT_NEGATIVE,
         "uncertainty": words("kernel", "spherical"),
-        "tol": POSITIVE,
-        "max_iter": COUNT,
     }
 
     tau_: float = field(init=False)
