@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AutoRegressor, load, save
-from absentia.automatic.log_targets import prefers_logarithm, smeared
+from absentia.automatic.error_scale import prefers_logarithm, smeared
 
 PLAIN = {"members": ["linear"], "random_state": 0, "n_repeats": 1, "hidden": ()}
 QUICK = PLAIN | {"log_target": "auto"}

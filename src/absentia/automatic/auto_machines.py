@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
-from absentia.automatic.error_scale import ErrorScale
-from absentia.automatic.log_targets import prefers_logarithm, smeared
+from absentia.automatic.error_scale import ErrorScale, prefers_logarithm, smeared
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FLAG, FRACTION, FloatMatrix, Rule, declared, words
