@@ -151,6 +151,7 @@ def _array_of(rule: Rule, expected: str) -> Rule:
 
 #: One such number per column.
 GAMMAS = _array_of(GAMMA, "an array of such numbers, one per column")
+NOT_NEGATIVES = _array_of(NOT_NEGATIVE, "a list of at least one non-negative number")
 #: A point.
 CENTRE = _array_of(FINITE, "one finite number per column")
 

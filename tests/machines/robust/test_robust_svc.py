@@ -291,7 +291,7 @@ def test_more_digits_than_rounding_allows_give_the_best_there_is(data, tol):
         ({"tau": -1.0}, "tau must be"),
         ({"tau": "best"}, "tau must be"),
         ({"tau": "cv", "taus": ()}, "at least one"),
-        ({"tau": "cv", "taus": (0.1, -2.0)}, "tau must be"),
+        ({"tau": "cv", "taus": (0.1, -2.0)}, "taus must be"),
         ({"C": 0.0}, "C must be"),
         ({"tol": 0.0}, "tol must be"),
         ({"max_iter": 0}, "max_iter must be"),

@@ -23,7 +23,7 @@ from absentia.machines.documentation import documented
 from absentia.machines.robust.cone import RobustSolution, solve_robust
 from absentia.machines.targets import ScoringClassifier, class_signs, decided_classes
 from absentia.machines.validation import Split, checked_splits
-from absentia.parameters import NOT_NEGATIVE, FloatMatrix, FloatVector, Rule, require, words
+from absentia.parameters import NOT_NEGATIVE, NOT_NEGATIVES, FloatMatrix, FloatVector, Rule, words
 from absentia.progress import SolverStatus
 from absentia.tables import FloatArray, IntArray, MemoryRows, TableLike
 
@@ -131,6 +131,7 @@ class RobustSVC(ScoringClassifier, KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "tau": words("cv") | NOT_NEGATIVE,
+        "taus": NOT_NEGATIVES,
         "uncertainty": words("kernel", "spherical"),
     }
 
@@ -259,13 +260,6 @@ class RobustSVC(ScoringClassifier, KernelMachine):
         with one_blas_thread() if threads > 1 else nullcontext():
             means: FloatArray = np.nanmean(list(map_on_threads(score, splits, threads)), axis=0)
         return means
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.tau, str):
-            require(len(self.taus), "tau='cv' needs at least one number in taus.")
-            for tau in self.taus:
-                NOT_NEGATIVE.check("tau", tau)
 
 
 @dataclass(frozen=True, eq=False)
