@@ -37,10 +37,10 @@ gamma : float, array-like of shape (n_features,), "scale", "loo" or "loo-ard", d
     means of the columns: the two agree on standardised columns only); ``"loo"``, where there are
     targets, chosen on the training rows by the closed-form leave-one-out error of kernel ridge
     regression; ``"loo-ard"``, one width per column by the same error.
-mask_weight : float, array-like of shape (n_features,) or None, default=None
+mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random. None and 0
-    leave it out.
+    leave it out; ``"optimize"`` with ``gamma="loo-ard"`` chooses it along with the widths.
 category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
     What a difference in a column of categories costs, if the density knows categories
     (``density="mixed"``) and the kernel compares them; see :class:`~absentia.CategoryKernel`.
@@ -53,8 +53,6 @@ width_prior : float or "cv", default=0.3
     around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
     better in five folds, in each of which the widths are fitted anew. Columns should be in
     comparable units.
-    ``gamma="loo-ard"`` with ``mask_weight="optimize"`` chooses the weight of the mask kernel along
-    with the widths.
 class_weight : dict, "balanced" or None, default=None
     Multiplies the loss of each class; ``"balanced"`` by one over its frequency, in which a row
     counts by its ``sample_weight``.""",
@@ -119,11 +117,6 @@ gamma : float, array-like of shape (n_features,), "optimize", "ard", "scale" or 
     (automatic relevance determination), which ``width_prior`` holds together; ``"scale"``, one
     over the trace of the data's covariance; ``"loo"``, chosen by the closed-form leave-one-out
     error of kernel ridge regression.
-width_prior : float or "cv", default=0.3
-    With one width per column: the deviation of the normal prior on the logarithms of the widths,
-    around their mean. Zero is one width. ``"cv"`` replaces 0.3 by 0, 1 or 3 where that is clearly
-    better in five folds, in each of which the widths are fitted anew. Columns should be in
-    comparable units.
 mask_weight : float, array-like of shape (n_features,), "optimize" or None, default=None
     Multiply the kernel by :class:`~absentia.MaskKernel` with this weight, so that rows which
     miss the same columns are more alike; for data that are not missing at random.
