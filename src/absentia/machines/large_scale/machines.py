@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -33,6 +34,9 @@ from absentia.machines.validation import check_numbers, checked_labels
 from absentia.parameters import PENALTY, Rule, declared, words
 from absentia.tables import FloatArray, Learned, TableLike
 from absentia.tables.streams import Chunk, Stream
+
+#: From the scores of one output, (n, 1), to an array (n,); can be sent to other processes.
+_FIRST_COLUMN = itemgetter((slice(None), 0))
 
 
 @declared
@@ -73,8 +77,8 @@ class _LargeScaleClassifier(ClassifierTargets, LargeScaleMachine):
         """Return scores: (n_samples,) for two classes, else (n_samples, n_classes), or lazy."""
         check_is_fitted(self)
         if len(self.classes_) == 2:
-            return self._map_scores(X, first_column, None)
-        return self._map_scores(X, all_columns, len(self.classes_))
+            return self._map_scores(X, _FIRST_COLUMN, None)
+        return self._map_scores(X, np.asarray, len(self.classes_))
 
     def predict(self, X: TableLike) -> Any:
         """Return the predicted class of each row, (n_samples,), or a lazy array."""
@@ -247,8 +251,8 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
         """Return predictions, (n_samples,) or (n_samples, n_outputs), or a lazy table."""
         check_is_fitted(self)
         if self._flat:
-            return self._map_scores(X, first_column, None)
-        return self._map_scores(X, all_columns, len(self.intercept_))
+            return self._map_scores(X, _FIRST_COLUMN, None)
+        return self._map_scores(X, np.asarray, len(self.intercept_))
 
     def _learn_codes(self, chunks: Stream, classes: ArrayLike | None) -> tuple[CodesOf, Learned]:
         shape, *others = chunks.map_sum(shapes_of)
@@ -317,13 +321,3 @@ def _targets_of(chunk: Chunk) -> np.ndarray:
     if chunk.y is None:
         raise ValueError("The table has no targets: make each chunk a tuple (X, y).")
     return chunk.y
-
-
-def first_column(scores: FloatArray) -> FloatArray:
-    """Return the scores of one output, (n,)."""
-    return scores[:, 0]
-
-
-def all_columns(scores: FloatArray) -> FloatArray:
-    """Return the scores as they are."""
-    return scores
