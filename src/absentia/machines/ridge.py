@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from absentia.beliefs import Beliefs
+from absentia.engine.threads import cut
 from absentia.features.nystroem import candidate_rows, choose_landmarks, inverse_root
 from absentia.kernels.base import Kernel
 from absentia.machines.base import KernelMachine, TrainingData
@@ -334,8 +335,7 @@ class GramTiles:
     ):
         self.kernel = kernel
         self.n_jobs = n_jobs
-        starts = range(0, len(beliefs), tile_rows)
-        self._rows = [slice(start, min(start + tile_rows, len(beliefs))) for start in starts]
+        self._rows = cut(len(beliefs), tile_rows)
         self._parts = [beliefs[rows] for rows in self._rows]
         self._left = cache_size * 1e6
         self._kept: dict[tuple[int, int], FloatArray] = {}
