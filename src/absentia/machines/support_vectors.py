@@ -27,9 +27,9 @@ from absentia.machines.gram_matrices import (
     most_iterations,
     pair_sums,
     pairs_of_classes,
+    tolerance_in_units,
 )
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
-from absentia.machines.validation import check_squares
 from absentia.parameters import (
     COUNT,
     INFINITE,
@@ -79,6 +79,8 @@ class SupportVectorMachine(KernelMachine):
     _fitted_names: ClassVar[tuple[str, ...]] = _FITTED
     #: Whether one number may be taken off the matrix, not one per row.
     _one_number: ClassVar[bool] = False
+    #: Whether the solver stops at a tolerance in units of the matrix.
+    _stops_in_units: ClassVar[bool] = False
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
@@ -236,7 +238,7 @@ class SupportVectorMachine(KernelMachine):
 
         That of a classifier is in units of its margin, which is one.
         """
-        return self.tol
+        return tolerance_in_units(self.tol, unit) if self._stops_in_units else self.tol
 
     def _in_units(self, solution: Learned, unit: float) -> Learned:
         """Return what changes where the matrix was divided by ``unit`` and C multiplied by it.
@@ -260,10 +262,7 @@ class SupportVectorMachine(KernelMachine):
 class SupportVectorRegressor(RegressorTargets, SupportVectorMachine):
     """Base class of support vector machines that predict numbers."""
 
-    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
-        y = super()._check_targets(y, n_samples)
-        check_squares(y)
-        return y
+    _squares_targets = True
 
     def _own_ridges(self, y: np.ndarray) -> tuple[float, float]:
         # No less than that of the squared loss error^2 / (2 ridge) that equals C |error| at errors

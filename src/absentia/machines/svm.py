@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from absentia.machines.documentation import documented
-from absentia.machines.gram_matrices import tolerance_in_units
 from absentia.machines.support_vectors import (
     SupportVectorClassifier,
     SupportVectorMachine,
@@ -121,8 +120,7 @@ class NuSVC(SupportVectorClassifier):
             **self._solver_parameters("nu", "decision_function_shape", "break_ties")
         )
 
-    def _tolerance(self, unit: float, y: np.ndarray) -> float:
-        return tolerance_in_units(self.tol, unit)
+    _stops_in_units = True
 
     def _check_counting_targets(self, y: np.ndarray) -> None:
         if len(np.unique(y)) < 2:
@@ -266,9 +264,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return sklearn.svm.OneClassSVM(**self._solver_parameters("nu"))
 
     _one_number = True
-
-    def _tolerance(self, unit: float, y: np.ndarray) -> float:
-        return tolerance_in_units(self.tol, unit)
+    _stops_in_units = True
 
     def _in_units(self, solution: Learned, unit: float) -> Learned:
         # The coefficients sum to a constant, so that the decision function has the unit.

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from absentia.machines.validation import checked_labels, checked_numbers
+from absentia.machines.validation import check_squares, checked_labels, checked_numbers
 from absentia.parameters import FloatMatrix, FloatVector
 from absentia.tables import FloatArray, TableLike
 from absentia.tables.rows import is_constant
@@ -79,10 +79,15 @@ class RegressorTargets(RegressorMixin):
 
     #: Whether each column of ``y`` is a target.
     _multi_output = False
+    #: Whether the solver squares targets, so that their squares must not overflow.
+    _squares_targets = False
 
     def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Return ``y`` as float64, of shape (n_samples,) or (n_samples, n_outputs)."""
-        return checked_numbers(self, y, n_samples, multi_output=self._multi_output)
+        y = checked_numbers(self, y, n_samples, multi_output=self._multi_output)
+        if self._squares_targets:
+            check_squares(y)
+        return y
 
     def _target_codes(self, y: np.ndarray) -> FloatArray:
         return codes_of_numbers(y)

@@ -19,7 +19,7 @@ from absentia.machines.gaussian_process.process import GaussianProcess
 from absentia.machines.gaussian_process.uncertain_inputs import has_closed_form, squared_function
 from absentia.machines.search.kernel_family import KernelFamily
 from absentia.machines.targets import RegressorTargets, centre_of_targets, spread_of_targets
-from absentia.machines.validation import check_squares, is_free
+from absentia.machines.validation import is_free
 from absentia.parameters import BOUNDS, POSITIVE, FloatMatrix, RandomState, Rule, bounds_of, words
 from absentia.tables import FloatArray, Learned, TableLike
 
@@ -107,6 +107,7 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     }
 
     _multi_output = True
+    _squares_targets = True
 
     noise_: float = field(init=False)
     targets_: FloatMatrix = field(init=False)
@@ -116,11 +117,6 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
     noise: float | str = "optimize"
     normalize_y: bool = True
     noise_bounds: Bounds = (1e-6, 10.0)
-
-    def _check_targets(self, y: Any, n_samples: int) -> np.ndarray:
-        y = super()._check_targets(y, n_samples)
-        check_squares(y)
-        return y
 
     def _optimised(
         self, training: Training, y: np.ndarray, family: KernelFamily, deviation: float
