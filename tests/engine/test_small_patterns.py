@@ -5,8 +5,8 @@ import pytest
 
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import condition, group_rows
-from absentia.engine.expected_moments import add_principal
 from absentia.engine.principal import (
+    add_principal,
     conditional_covariances,
     invert_principal,
     log_determinants_and_lengths,

@@ -70,7 +70,7 @@ def group_rows(patterns: Patterns, rows_per_batch: int = 4096) -> list[GroupedRo
                 GroupedRows(
                     rows[start:stop],
                     starts,
-                    _listed_columns(flags, sizes),
+                    listed_columns(flags, sizes),
                     sizes,
                     members_are_missing=of_missing,
                 )
@@ -78,7 +78,7 @@ def group_rows(patterns: Patterns, rows_per_batch: int = 4096) -> list[GroupedRo
     return batches
 
 
-def _listed_columns(flags: BoolArray, sizes: IntArray) -> IntArray:
+def listed_columns(flags: BoolArray, sizes: IntArray) -> IntArray:
     """List the true columns of each row, ascending, padded with zeros."""
     rows, columns = np.nonzero(flags)
     listed = np.zeros((len(flags), sizes.max()), dtype=np.intp)

@@ -257,6 +257,19 @@ def multiply_principal(
             quadratics[r] = quadratic
 
 
+@dispatched(small_patterns.add_principal, work=lambda inverses, *others: inverses.size)
+@compiled()
+def add_principal(
+    inverses: Floats, members: Integers, sizes: Integers, weights: Floats, total: Floats
+) -> None:
+    """Add ``weights[p] * inverses[p]`` to the members' rows and columns of ``total`` (d, d)."""
+    for p in range(len(sizes)):
+        for i in range(sizes[p]):
+            row = members[p, i]
+            for j in range(sizes[p]):
+                total[row, members[p, j]] += weights[p] * inverses[p, i, j]
+
+
 @dispatched(
     small_patterns.principal_log_determinants, work=lambda matrix, masks: masks.size * len(matrix)
 )

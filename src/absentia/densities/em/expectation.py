@@ -14,13 +14,14 @@ from absentia.beliefs.conditioning import (
     RowsGiven,
     condition,
     group_rows,
+    listed_columns,
     log_normalised,
 )
 from absentia.beliefs.limits import truncated_to
 from absentia.beliefs.prior import SINGULAR, indicators, split_categories
 from absentia.beliefs.truncated_normal import truncated_moments
 from absentia.engine.compiling import is_small
-from absentia.engine.expected_moments import add_principal, moments_of_patterns
+from absentia.engine.principal import add_principal, invert_principal
 from absentia.engine.threads import bounded_slices, map_on_threads, n_threads
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -28,6 +29,7 @@ from absentia.tables.streams import add
 
 _LOG_2_PI = float(np.log(2 * np.pi))
 _ROWS_PER_BATCH = 4096
+_FLOATS_OF_SUMS = 2**18  # of the patterns that are summed together
 
 
 class RowSums:
@@ -66,8 +68,9 @@ class ExpectedMoments(RowSums):
         return shifts, scatter - shifts[:, :, None] * shifts[:, None, :]
 
 
-#: Patterns with many rows, reduced to masks, counts, sums and products once and for all.
-_SummedPatterns = tuple[BoolArray, FloatArray, FloatArray, FloatArray]
+#: Patterns with many rows, reduced once and for all: masks, missing columns and how many they are,
+#: counts, sums and products.
+_SummedPatterns = tuple[BoolArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray]
 
 
 class Expectation:
@@ -102,7 +105,13 @@ class Expectation:
         # A small table is quick row by row, without one more function to compile.
         summed &= sum_patterns and not is_small(4 * X.size)
         in_sums = summed[patterns.pattern_of_row]
-        self._summed = _sum_patterns(X, weights, patterns, np.flatnonzero(summed))
+        chosen = np.flatnonzero(summed)
+        # Patterns of one size stand together, so that few of those inverted together are padded.
+        chosen = chosen[np.argsort(patterns.n_missing[chosen], kind="stable")]
+        self._summed = [
+            _sum_patterns(X, weights, patterns, chosen[part])
+            for part in bounded_slices(len(chosen), X.shape[1] ** 2, _FLOATS_OF_SUMS)
+        ]
         rest = np.flatnonzero(~in_sums)
         self._n_rows, self._n_categories = len(rest), n_categories
         self._batches: list[tuple[GroupedRows, FloatArray, FloatArray | None, Any]] = []
@@ -118,8 +127,7 @@ class Expectation:
         k, d = prior.means.shape
         counts = tuple(np.zeros((k, n)) for n in self._n_categories)
         parts = [ExpectedMoments(0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), counts)]
-        if len(self._summed[0]):
-            parts.append(_moments_of_sums(self._summed, prior))
+        parts += [_moments_of_sums(summed, prior) for summed in self._summed]
         # Starting threads takes about as long as the rows of one chunk.
         threads = n_threads(self.n_jobs) if self._n_rows > _ROWS_PER_BATCH else 1
         parts += map_on_threads(lambda batch: _moments_of(*batch, prior), self._batches, threads)
@@ -178,26 +186,32 @@ def _moments_of(
 
 
 def _moments_of_sums(summed: _SummedPatterns, prior: Prior) -> ExpectedMoments:
-    d = prior.n_features
-    S, G = prior.covariances[0], prior.precisions[0]
-    first, second, spread = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
-    masks, counts, sums, products = summed
-    log_determinants, by_precision = moments_of_patterns(
-        S, G, prior.means[0], masks, counts, sums, products, first, second, spread
-    )
-    if np.isnan(log_determinants):
-        raise np.linalg.LinAlgError(SINGULAR)
+    """Return the moments of patterns whose rows were summed: the regressions of what they miss."""
+    masks, members, sizes, counts, sums, products = summed
+    G, mean = prior.precisions[0], np.where(masks, 0.0, prior.means[0])
+    inverses = np.empty((*members.shape, members.shape[1]))
+    log_determinants = np.empty(len(masks))
+    # Compiled whatever the number of patterns: small tables have none that are summed.
+    invert_principal.compiled(G, members, sizes, inverses, log_determinants)
+    listed = np.arange(members.shape[1]) < sizes[:, None]
+    inverses[~(listed[:, :, None] & listed[:, None])] = 0.0
+    offsets = sums - counts[:, None] * mean
+    observed = products - mean[:, :, None] * sums[:, None] - offsets[:, :, None] * mean[:, None]
+    gains = -inverses @ (G[members] * ~masks[:, None])
+    across = gains @ observed
+    # Columns that are missing, of all patterns: the sums of what stands in their places.
+    of_column = np.equal.outer(np.arange(len(G)), members[listed]).astype(np.float64)
+    first = offsets.sum(axis=0) + of_column @ (gains @ offsets[:, :, None])[listed, 0]
+    cross = of_column @ across[listed]
+    second, spread = observed.sum(axis=0) + cross + cross.T, np.zeros(G.shape)
+    within = across @ gains.transpose(0, 2, 1)
+    add_principal.compiled(within, members, sizes, np.ones(len(masks)), second)
+    add_principal.compiled(inverses, members, sizes, counts, spread)
     # A completed row y has y'Gy = y[O]' inv(S[O,O]) y[O], so the products hold all the quadratics.
-    n_observed = float(counts @ (~masks).sum(axis=1))
-    log_likelihood = -0.5 * (
-        log_determinants
-        + by_precision * prior.log_determinants[0]
-        + n_observed * _LOG_2_PI
-        + float(np.einsum("ij,ij->", G, second))
-    )
-    total = np.array([counts.sum()])
-    second += spread
-    return ExpectedMoments(log_likelihood, total, first[None], (second + second.T)[None] / 2)
+    constants = log_determinants + prior.log_determinants[0] + _LOG_2_PI * (~masks).sum(axis=1)
+    log_likelihood = -0.5 * float(counts @ constants + np.einsum("ij,ij->", G, second))
+    second = (second + second.T) / 2 + spread
+    return ExpectedMoments(log_likelihood, counts.sum()[None], first[None], second[None])
 
 
 def _sum_patterns(
@@ -207,7 +221,7 @@ def _sum_patterns(
     counts = np.zeros(len(chosen))
     sums = np.zeros((len(chosen), d))
     products = np.zeros((len(chosen), d, d))
-    rows_of = patterns.rows_by_pattern() if len(chosen) else []
+    rows_of = patterns.rows_by_pattern()
     for at, p in enumerate(chosen):
         for part in bounded_slices(len(rows_of[p]), d):
             rows = rows_of[p][part]
@@ -216,7 +230,8 @@ def _sum_patterns(
             counts[at] += len(rows) if weights is None else weights[rows].sum()
             sums[at] += weighted.sum(axis=0)
             products[at] += weighted.T @ values
-    return patterns.masks[chosen], counts, sums, products
+    masks, sizes = patterns.masks[chosen], patterns.n_missing[chosen]
+    return masks, listed_columns(masks, sizes), sizes, counts, sums, products
 
 
 # The variance left of an interval, relative to its column's, up to which it is nearly a value.
