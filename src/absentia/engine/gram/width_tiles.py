@@ -59,13 +59,17 @@ def _add_inverse(sums, stride, index, size, work, weight, sign):
 
 
 @compiled(error_model="numpy", makes_arrays=False)
-def _add_outer_products(sums, d, vectors, weighted, n_columns):
+def _add_outer_products(sums, missed, vectors, weighted, n_columns):
     """Add ``weighted vectors'`` of a tile of columns to the lower triangles of ``sums``.
 
-    Entry ``k`` of column ``j`` is the lane group ``k * TILE + j`` of both.
+    Entry ``k`` of column ``j`` is the lane group ``k * TILE + j`` of both. Off the diagonal only
+    the entries of features that one of the rows ``missed`` are needed.
     """
+    d = len(missed)
     for r in range(d):
-        for c in range(r + 1):
+        for c in range(0 if missed[r] else r, r + 1):
+            if c < r and not missed[c]:
+                continue
             total = load8(sums, (r * d + c) * LANES)
             left, right = r * TILE * LANES, c * TILE * LANES
             for j in range(0, n_columns * LANES, LANES):
@@ -173,6 +177,7 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
     sums = aligned_empty(d * d * LANES)
     outer = aligned_empty(d * d * LANES if any_observed else 0)
     linear = aligned_empty(d * LANES)
+    missed = np.empty(d, dtype=np.bool_)
     count = np.empty(LANES)
     count_observed = np.empty(LANES)
     count_run = np.empty(LANES)
@@ -180,6 +185,8 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
     for first in range(start, stop, LANES):
         n_rows = min(LANES, stop - first)
         prepare_rows(lanes, rows, precision, first, n_rows, scaled, True)
+        for k in range(d):
+            missed[k] = lanes.masks[:, k].any()
         products[:] = 0.0
         sums[:] = 0.0
         outer[:] = 0.0
@@ -271,7 +278,7 @@ def width_rows(start, stop, totals, weights, scaled, rows, columns):
                 store8(count, 0, add8(weight, load8(count, 0)))
                 store8(count_run, 0, add8(weight, load8(count_run, 0)))
             if n_vectors:
-                _add_outer_products(sums, d, vectors, weighted, n_vectors)
+                _add_outer_products(sums, missed, vectors, weighted, n_vectors)
         if scaled:
             target = outer if observed[factored] else sums
             sign = 1.0 if observed[factored] else -1.0

@@ -16,17 +16,14 @@ from absentia.beliefs.prior import inverse_and_log_determinant
 from absentia.engine.gram.explicit import explicit_width_rows
 from absentia.engine.gram.width_tiles import width_rows
 from absentia.engine.principal import conditional_covariances
-from absentia.engine.threads import bounded_slices, n_threads, run_single_threaded_blas, run_tiles
+from absentia.engine.threads import bounded_slices, n_threads, run_tiles
 from absentia.kernels.gram.dispatch import uses_lanes, uses_precisions
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.frequent_patterns import LogFactor, is_small_gram
 from absentia.kernels.gram.lane_pairs import LaneColumns, LaneRows, explicit_blocks
 from absentia.kernels.gram.sides import Region, Side, Target, threads_that_pay
-from absentia.kernels.gram.tiles import cancelled_pairs, centre_of
 from absentia.kernels.metric import Smoothing
 from absentia.tables import FloatArray
-
-_PANEL_ROWS = 256
 
 
 def width_gradient(
@@ -64,11 +61,8 @@ def width_gradient(
         if log_factor is not None:
             pairs = folded * np.exp(log_factor(a, b, ordering.rows, ordering.rows))
         sums = _Sums(rows, columns, smoothing, pairs, scaled)
-        if small and (found := sums.in_numpy()) is not None:
-            total += found
-            continue
-        total += sums.of_frequent(threads)
-        total += sums.of_the_rest(threads)
+        found = sums.in_numpy() if small else None
+        total += sums.in_lanes(threads) if found is None else found
     return total
 
 
@@ -84,53 +78,6 @@ class _Sums:
         self.weights = weights
         self.scaled = scaled
         self.variances = np.diagonal(smoothing.covariance).copy()
-
-    def _of_group_pair(
-        self,
-        p: int,
-        q: int,
-        rows: slice,
-        columns: slice,
-        row_spread: FloatArray,
-        spread: FloatArray,
-    ) -> FloatArray:
-        """Sum over rows of one group against columns of one group, which share ``inv(V)``.
-
-        ``sum_ij w_ij (u_i - v_j)^2`` with ``u = inv(V) a`` and ``v = inv(V) b`` is three products.
-        Pairs that would cancel are taken from differences.
-        """
-        weights = self.weights[rows, columns]
-        if rows.stop > columns.start:
-            weights = np.where(
-                np.arange(columns.start, columns.stop) <= np.arange(rows.start, rows.stop)[:, None],
-                weights,
-                0.0,
-            )
-        V = self.smoothing.covariance + row_spread[p] + spread[q]
-        inverse = np.linalg.inv(V)
-        centre = centre_of(self.columns.means[columns])
-        a, b = self.rows.means[rows] - centre, self.columns.means[columns] - centre
-        u, v = a @ inverse, b @ inverse
-        row_squares, column_squares = np.einsum("ij,ij->i", a, u), np.einsum("ij,ij->i", b, v)
-        products = u @ b.T
-        i, j = cancelled_pairs(products, row_squares, column_squares)
-        differences = self.rows.means[rows][i] - self.columns.means[columns][j]
-        solved = differences @ inverse
-        distances = np.maximum(row_squares[:, None] + column_squares - 2 * products, 0.0)
-        distances[i, j] = np.einsum("ij,ij->i", differences, solved)
-        logs = self.rows.constants[rows, None] + self.columns.constants[columns]
-        if self.scaled:
-            logs -= 0.5 * (np.linalg.slogdet(V)[1] - self.smoothing.log_determinant)
-        weights = weights * np.exp(logs - 0.5 * distances)
-        count = weights.sum()
-        squares = (weights[i, j, None] * solved**2).sum(axis=0)
-        weights[i, j] = 0.0
-        squares += weights.sum(axis=1) @ u**2 + weights.sum(axis=0) @ v**2
-        squares -= 2 * np.einsum("ik,ik->k", u, weights @ v)
-        derivative = self.variances * squares
-        if self.scaled:
-            derivative += count * (1 - self.variances * np.diagonal(inverse))
-        return 0.5 * derivative
 
     def in_numpy(self) -> FloatArray | None:
         """Return the sum of all pairs, one group of rows at a time; None where rounding is large.
@@ -163,46 +110,19 @@ class _Sums:
             total += 0.5 * derivative
         return total
 
-    def of_frequent(self, threads: int) -> FloatArray:
-        """Return the sum of frequent patterns against frequent patterns."""
-        frequent = self.rows.ordering.frequent
-        total = np.zeros(self.smoothing.n_features)
-        if not frequent:
-            return total
-        groups = np.array([group for group, _, _ in frequent])
-        ours, theirs = self.rows.covariances(groups), self.columns.covariances(groups)
-        tasks = [
-            (p, q, slice(top, min(top + _PANEL_ROWS, row_stop)), slice(start, stop))
-            for p, (_, row_start, row_stop) in enumerate(frequent)
-            for top in range(row_start, row_stop, _PANEL_ROWS)
-            for q, (_, start, stop) in enumerate(frequent[: p + 1])
-        ]
-        found: list[FloatArray] = [total] * len(tasks)
-
-        def fill(number: int) -> None:
-            p, q, rows, columns = tasks[number]
-            columns = slice(columns.start, min(columns.stop, rows.stop))
-            found[number] = self._of_group_pair(p, q, rows, columns, ours, theirs)
-
-        threads = threads_that_pay(threads, self.rows.ordering.n_frequent**2)
-        run_single_threaded_blas(fill, [(number,) for number in range(len(tasks))], threads)
-        return np.sum(found, axis=0)
-
-    def of_the_rest(self, threads: int) -> FloatArray:
-        """Return the sum of all other rows against the columns up to them."""
-        first, n = self.rows.ordering.n_frequent, len(self.rows.means)
+    def in_lanes(self, threads: int) -> FloatArray:
+        """Return the sum of all rows against the columns up to them."""
+        n = len(self.rows.means)
         totals = np.zeros((n, self.smoothing.n_features))
-        if first >= n:
-            return totals.sum(axis=0)
-        threads = threads_that_pay(threads, (n - first) * n)
+        threads = threads_that_pay(threads, n**2)
         sums = totals, np.ascontiguousarray(self.weights), self.scaled
-        region = Region(Target(totals, 0, True, True, self.scaled), first, n, n, threads)
+        region = Region(Target(totals, 0, True, True, self.scaled), 0, n, n, threads)
         sides = self.rows, self.columns, self.smoothing
         if uses_lanes(*sides) and self.rows.is_conditioned:
             prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
             columns = prepared._replace(constants=prepared.constants + self.columns.constants)
             rows = LaneRows.conditioned(*sides)
-            run_tiles(width_rows, region.tiles(first, n), threads, *sums, rows, columns)
+            run_tiles(width_rows, region.tiles(0, n), threads, *sums, rows, columns)
         else:
             for tiles, left, own, others in explicit_blocks(*sides, region):
                 run_tiles(
