@@ -7,12 +7,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from absentia.beliefs.beliefs import Beliefs
 from absentia.beliefs.covariances import CovarianceTable
 from absentia.beliefs.low_rank_prior import factor_joint
 from absentia.beliefs.prior import FARTHEST, Prior, category_log_likelihoods, check_codes
-from absentia.engine.principal import invert_principal, multiply_principal, solve_principal
+from absentia.engine.principal import invert_principal, multiply_principal
 from absentia.engine.threads import computed_once, one_blas_thread
 from absentia.missingness import Patterns
 from absentia.tables import BoolArray, FloatArray, IntArray
@@ -152,7 +153,7 @@ def _solve(
     Returns quadratic forms of the rows, log determinants and inverses of the patterns.
     """
     n_patterns, most = batch.members.shape
-    quadratics = np.empty(len(sides))
+    quadratics = np.zeros(len(sides))
     log_determinants = np.empty(n_patterns)
     shape = batch.members, batch.sizes, batch.starts
     if by_inverses:
@@ -161,7 +162,15 @@ def _solve(
         multiply_principal(inverses, *shape, sides, X, quadratics)
     else:
         inverses = np.empty((0, most, most))
-        solve_principal(A, *shape, sides, X, quadratics, log_determinants)
+        for p, size in enumerate(batch.sizes):
+            rows, columns = slice(batch.starts[p], batch.starts[p + 1]), batch.members[p, :size]
+            root, failed = dpotrf(A[columns[:, None], columns], lower=1)
+            log_determinants[p] = np.nan if failed else 2 * np.log(root.diagonal()).sum()
+            if size and not failed:
+                # A quadratic form as a sum of squares has all the digits that there are.
+                whitened = dtrtrs(root, sides[rows, columns].T, lower=1)[0]
+                quadratics[rows] = (whitened**2).sum(axis=0)
+                X[rows, columns] = dtrtrs(root, whitened, lower=1, trans=1)[0].T
     return quadratics, log_determinants, inverses
 
 

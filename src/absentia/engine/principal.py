@@ -78,42 +78,6 @@ def invert_from_root(root: Floats, size: int, scratch: Floats, inverse: Floats) 
             inverse[j, i] = total
 
 
-@compiled(fastmath=REORDER)
-def solve_principal(
-    A: Floats,
-    members: Integers,
-    sizes: Integers,
-    starts: Integers,
-    V: Floats,
-    X: Floats,
-    quadratics: Floats,
-    log_determinants: Floats,
-) -> None:
-    """Solve ``A[K,K] x = v[K]`` for the rows of every pattern, with ``K`` its members.
-
-    The columns ``K`` of pattern ``p`` are ``members[p, :sizes[p]]``, and its rows of ``V`` and
-    ``X`` (n, d) are ``starts[p]`` to ``starts[p + 1]``. Solutions go to the members of ``X`` only,
-    ``v[K]' x`` to ``quadratics`` (n,), and ``log det A[K,K]`` to ``log_determinants`` (P,): NaN
-    where it is not positive definite, whose rows are left alone.
-    """
-    most = members.shape[1]
-    root = np.empty((most, most))
-    values = np.empty(most)
-    for p in range(len(sizes)):
-        size = sizes[p]
-        columns = members[p]
-        log_determinants[p] = factor_principal(A, columns, size, root)
-        if np.isnan(log_determinants[p]):
-            continue
-        for r in range(starts[p], starts[p + 1]):
-            quadratics[r] = substitute(root, size, V[r], columns, values)
-            for i in range(size - 1, -1, -1):
-                values[i] /= root[i, i]
-                for j in range(i):
-                    values[j] -= root[i, j] * values[i]
-                X[r, columns[i]] = values[i]
-
-
 @compiled(makes_arrays=False)
 def split_columns(mask: Booleans, missing: Integers, observed: Integers) -> tuple[int, int]:
     """List the missing and the observed columns of a pattern; return how many there are of each."""
@@ -236,9 +200,10 @@ def multiply_principal(
     X: Floats,
     quadratics: Floats,
 ) -> None:
-    """Write ``x = inverses[p] v[K]`` to the members of the rows of ``X``, and ``v[K]' x``.
+    """Write ``x = inverses[p] v[K]`` of every row to ``X``, and ``v[K]' x`` to ``quadratics``.
 
-    As :func:`solve_principal`, with the inverses of :func:`invert_principal`.
+    The rows of pattern ``p`` in ``V`` and ``X`` (n, d) are ``starts[p]`` to ``starts[p + 1]``; of a
+    row of ``X`` the members ``K`` are written. The inverses are those of :func:`invert_principal`.
     """
     values = np.empty(members.shape[1])
     for p in range(len(sizes)):
