@@ -6,6 +6,7 @@ import io
 import threading
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -45,6 +46,28 @@ def test_the_studio_takes_the_files_of_the_command_line(client, tmp_path, name):
     found = response.json()
     for key in ("rows", "columns", "first", "rates", "notes"):
         assert found[key] == expected[key]
+
+
+def test_a_parquet_file_with_types_that_hold_missing_values_is_opened(client, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "word": pd.array(["p", None, "q"], dtype="string"),
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "sure": pd.array([None, True, False], dtype="boolean"),
+            "grade": pd.Categorical(["low", None, "high"]),
+            "day": pd.to_datetime(["2024-05-01", None, "2024-05-03 14:30"], format="mixed"),
+            "share": np.array([0.25, np.nan, 0.75], dtype=np.float32),
+            "parts": [[1.0, 2.0], None, [3.0]],
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    content = (tmp_path / "t.parquet").read_bytes()
+    response = client.post("api/open", content, x_file_name="t.parquet")
+    assert response.status == 200, response.content
+    first = response.json()["first"]
+    assert first[0][:6] == ["p", "1", "", "low", "2024-05-01", "0.25"]
+    assert first[1] == ["", "", "True", "", "", "", ""]
+    assert first[2][4] == "2024-05-03 14:30:00"
 
 
 def test_the_page_and_its_files_are_served_with_a_strict_policy(client):

@@ -317,11 +317,11 @@ def _what_to_learn(frame: pd.DataFrame, target: str, task: str | None) -> Json:
 
 def _cell(value: object) -> str:
     """Return a cell as text, empty where it is missing."""
-    if value is None or value != value:
+    if isinstance(value, str):
+        return value
+    if value is None or str(value) in ("nan", "<NA>", "NaT"):
         return ""
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    return str(value) if str(value) not in ("<NA>", "NaT") else ""
+    return f"{value:.10g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
 
 
 def _plain(value: object) -> Any:
