@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from absentia import measure_next
+from absentia import LogisticRegression, TableEncoder, measure_next
 from absentia.densities.fit_density import believe
 from absentia.predictions import predict_uncertainty
 from absentia.predictions.marginal import find_density
 from absentia.recipe.model import TableModel
 from absentia.studio.jobs import train
 from absentia.studio.row_answers import FieldValue, RowAnswers
+from absentia.studio.row_pictures import _round_points
 from studio.tables_of_mine import HOSTILE, mixed_table, small_model
 
 KNOWN = {
@@ -195,6 +196,36 @@ def test_every_unknown_field_has_its_belief(answers):
     assert (x @ heights) / heights.sum() == pytest.approx(own.mean(), abs=0.1)
 
 
+def test_beliefs_are_drawn_at_round_values_and_a_wild_one_does_not_press_the_others_together():
+    rng = np.random.default_rng(0)
+    n = 80
+    days = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+    frame = pd.DataFrame({"mass": rng.normal(70, 10, n).round(1), "day": days})
+    frame["share"] = rng.uniform(0, 1, n).round(3)
+    frame["children"] = rng.integers(0, 5, n)
+    frame.loc[0, "mass"] = 4000.0
+    encoder = TableEncoder(limits=True).fit(frame)
+    machine = LogisticRegression(C=1.0).fit(encoder.transform(frame), rng.random(n) < 0.5)
+    model = TableModel(Pipeline([("encode", encoder), ("machine", machine)]))
+    beliefs = RowAnswers(model).answer({})["beliefs"]
+    labels = {name: belief["labels"] for name, belief in beliefs.items()}
+    assert float(labels["mass"][-1]) < 70 + 5 * frame["mass"].std() < 4000
+    assert labels["share"][:3] == ["0", "0.02", "0.04"]
+    assert labels["share"][-1] == "1"  # values stay in the support of their column
+    assert labels["children"] == ["0", "1", "2", "3", "4"]
+    assert all(len(label) == len("2024-01-01") for label in labels["day"])
+    assert all(20 <= len(labels[name]) <= 60 for name in ("mass", "share", "day"))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3e-7, 4e-7), (5e8, 5e8), (12.0, 999.0)])
+def test_round_points_reach_beyond_both_ends(low, high):
+    points = _round_points(low, high, in_days=False)
+    assert points[0] <= low <= high <= points[-1]
+    assert 20 <= len(points) <= 60
+    minutes = _round_points(0.25, 0.75, in_days=True) * 1440 / 15
+    assert minutes == pytest.approx(np.rint(minutes), abs=1e-9)
+
+
 def test_what_if_answers_are_those_of_the_filled_row(answers):
     known = {name: value for name, value in KNOWN.items() if name in ("a", "noise")}
     labels = answers.answer(known)["beliefs"]["word"]["labels"]
@@ -206,7 +237,8 @@ def test_what_if_answers_are_those_of_the_filled_row(answers):
     else:
         assert found == pytest.approx(filled["prediction"])
     limited = {**known, HOSTILE: FieldValue("at least", "0")}  # the limit makes way for the value
-    assert len(answers.what_if(limited, HOSTILE)) == 41
+    labels = answers.answer(known)["beliefs"][HOSTILE]["labels"]
+    assert len(answers.what_if(limited, HOSTILE)) == len(labels)
     with pytest.raises(ValueError, match="There is no field 'nothing'"):
         answers.what_if(known, "nothing")
 

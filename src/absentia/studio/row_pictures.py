@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: Points at which the belief about a number is drawn, and what-if answers are computed.
-_POINTS = 41
+#: The most points at which the belief about a number is drawn, and what-if answers are computed,
+#: and how many standard deviations of training they reach from the mean.
+_POINTS, _REACH = 60, 4.0
+#: Steps below a day, in minutes.
+_MINUTES = np.array([1, 5, 15, 30, 60, 180, 360, 720, 1440])
 #: Coalitions and draws of an explanation that keeps up with typing.
 QUICK = {"max_coalitions": 256, "n_draws": 32, "tolerance": 0.05}
 
@@ -85,14 +88,15 @@ class RowPictures:
         if column.options is not None:
             return column.options
         encoder, place = self._model.encoder, column.places[0]
+        plan = encoder.plan_
+        centre, scale = plan.centres[place], plan.scales[place]
         low, high = encoder.ranges_[encoder.columns_.index(column.name)]
-        support = encoder.plan_.by_name[column.name].support
-        room = 0.08 * (high - low or 1.0)
-        ends = max(low - room, support.lower), min(high + room, support.upper)
-        points = np.linspace(*ends, _POINTS)
-        if support.step:
-            points = np.unique(support.nearest(points))
-        return (points[:, None] - encoder.plan_.centres[place]) / encoder.plan_.scales[place]
+        # One wild value of training must not press the others together.
+        low, high = max(low, centre - _REACH * scale), min(high, centre + _REACH * scale)
+        reading = plan.by_name[column.name]
+        points = _round_points(low, high, in_days=reading.kind != "number")
+        points = np.unique(reading.support.nearest(points))
+        return (points[:, None] - centre) / scale
 
     def _labels(self, column: BeliefColumn) -> list[str]:
         plan = self._model.encoder.plan_
@@ -101,5 +105,16 @@ class RowPictures:
             return list(reading.categories)
         own = points[:, 0] * plan.scales[column.places[0]] + plan.centres[column.places[0]]
         if reading.kind == "number":
-            return [np.format_float_positional(x, 4, fractional=False, trim="-") for x in own]
+            return [np.format_float_positional(x, 10, fractional=False, trim="-") for x in own]
         return [str(value).removesuffix(" 00:00:00") for value in reading.restored(own)]
+
+
+def _round_points(low: float, high: float, *, in_days: bool) -> FloatArray:
+    """Return multiples of a round number, from somewhat below a range to somewhat above it."""
+    room = 0.08 * (high - low or 1.0)
+    least = (high - low + 2 * room) / (_POINTS - 2)
+    unit = 10.0 ** np.floor(np.log10(least))
+    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= least * (1 - 1e-9))
+    if in_days and least <= 1:
+        step = _MINUTES[np.searchsorted(_MINUTES, min(1440 * least, 1440))] / 1440
+    return step * np.arange(np.floor((low - room) / step), np.ceil((high + room) / step) + 1)
