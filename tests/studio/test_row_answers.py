@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +17,7 @@ from absentia.predictions import predict_uncertainty
 from absentia.predictions.marginal import find_density
 from absentia.recipe.model import TableModel
 from absentia.studio.jobs import train
+from absentia.studio.reports import row_page
 from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_pictures import _round_points
 from studio.tables_of_mine import HOSTILE, mixed_table, small_model
@@ -254,6 +258,15 @@ def test_the_columns_that_made_an_answer_add_up(answers):
     assert {name for name, _ in found["parts"]} == set(KNOWN)
     assert found["parts"][0][0] == "a"
     assert answers.parts({})["parts"] == []
+
+
+def test_the_page_of_a_row_has_its_cells_as_they_were_typed(answers):
+    page = row_page(answers, {**KNOWN, "a": FieldValue("at most", "1.25")}, "kind")
+    pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    made = base64.b64decode(pictures[0]).decode()
+    assert "<!-- a = at most 1.25 -->" in made
+    assert "<!-- word = high -->" in made
+    assert "row 0" not in made
 
 
 def test_a_value_far_beyond_training_is_warned_about_in_the_form_as_in_a_batch(answers):
