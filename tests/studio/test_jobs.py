@@ -79,6 +79,8 @@ def test_methods_are_compared_on_the_same_folds(monkeypatch):
         "column means and indicators of missing values, SVM",
     }
     assert {row["train"] for row in found} == {""}
+    assert not any(row["advised"] for row in found)
+    assert found[0]["as_good"]
     assert [row["measure"] for row in found] == ["accuracy", "accuracy"]
     assert found[0]["score"] >= found[1]["score"] > 0.6
     assert steps == sorted(steps)
@@ -90,6 +92,7 @@ def test_progress_is_told_without_names_from_the_code(monkeypatch):
     said = []
     frame = mixed_table().drop(columns="value")
     train(lambda share, text: said.append(text), frame, "kind")
+    assert said.count("done") == 1
     found = jobs.compare_methods(lambda share, text: said.append(text), frame, "kind")
     names = {*training.METHODS, *training.BASELINES}
     assert not [text for text in said if names & set(text.replace(":", "").split()) or "_" in text]
@@ -98,3 +101,5 @@ def test_progress_is_told_without_names_from_the_code(monkeypatch):
         "genrbf",
         "",
     }  # offered by the page
+    advised = [row["train"] for row in found if row["advised"]]
+    assert advised == [next(row["train"] for row in found if row["train"])]

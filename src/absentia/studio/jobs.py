@@ -112,10 +112,11 @@ def train(
     task = split_target(frame, target, options.pop("task", None)).task
     settings = {**_TRAINED[task], **({"method": method} if method else {})}
 
-    found = training.train(
-        frame, target, task=task, step=lambda share, text: step(0.9 * share, text),
-        **settings, **options,
-    )  # fmt: skip
+    def of_training(share: float, text: str) -> None:
+        if share < 1:  # its "done" is not the end here
+            step(0.9 * share, text)
+
+    found = training.train(frame, target, task=task, step=of_training, **settings, **options)
     step(0.92, "finding the columns that matter")
     card = {"matters": columns_that_matter(found.model, frame), **pictures(found)}
     step(1.0, "done")
@@ -163,7 +164,11 @@ def answer_batch(step: Step, model: TableModel, rows: ReadFrame) -> pd.DataFrame
 def compare_methods(
     step: Step, frame: pd.DataFrame, target: str, task: str | None = None, kinds: Any = None
 ) -> list[dict[str, object]]:
-    """Compare a few methods quickly, as ``absentia compare --quick``, the best first."""
+    """Compare a few methods quickly, as ``absentia compare --quick``, the best first.
+
+    ``as_good``: without a significant difference from the best; ``advised``: the best that can be
+    trained.
+    """
     found = compare(
         frame,
         target,
@@ -178,6 +183,8 @@ def compare_methods(
         {
             "method": _shown(name),
             "train": name if name in training.METHODS else "",
+            "advised": name == found.trainable,
+            "as_good": name in (found.best, *found.as_good),
             "measure": found.measure,
             "score": found.mean(name),
             "spread": found.standard_error(name),
