@@ -13,6 +13,7 @@ import pytest
 from absentia.cli import main
 from absentia.recipe.training import Training
 from absentia.studio import pages
+from absentia.studio.jobs import train
 from absentia.studio.row_answers import RowAnswers
 from absentia.studio.workspaces import Gone, Workspace, Workspaces
 from absentia.tables.files.formats import write_table
@@ -117,6 +118,26 @@ def test_the_page_says_the_task_that_training_finds_and_that_limits_are_used():
     assert "fewer than two classes" in workspace.read("word", {}, None)["problem"]
 
 
+def test_notes_name_what_the_page_has_and_no_option_of_the_command_line(client, tmp_path):
+    frame = pd.DataFrame({"note": [f"seen {k} times, well" for k in range(60)], "y": [1.5] * 60})
+    frame["y"] += np.arange(60)
+    workspace = Workspace(frame, "mine")
+    workspace.read("y", {}, None)
+    workspace.trained = train(lambda share, text: None, frame.assign(x=np.sin(frame["y"])), "y")[0]
+    workspace.answers = RowAnswers(workspace.trained.model)
+    said = " ".join(workspace.model_card()["notes"])
+    assert "“category” under Columns uses it" in said
+    assert "kinds=" not in said
+    problem = workspace.read("note", {}, "classification")["problem"]
+    assert problem.endswith("write it in numbers and choose regression.")
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for name in ("Data", "Legend"):
+            frame.to_excel(book, sheet_name=name, index=False)
+    content = (tmp_path / "t.xlsx").read_bytes()
+    notes = client.post("api/open", content, x_file_name="t.xlsx").json()["notes"]
+    assert "To open another, save it as a file, or start with --sheet: 'Legend'." in notes[0]
+
+
 def test_a_column_that_only_identifies_rows_is_said_to_be_left_out_for_that():
     n = 24
     frame = pd.DataFrame(
@@ -158,6 +179,8 @@ def test_notes_of_the_reader_are_shown(client):
     assert repeated == "The column name 'a' appears 2 times: the later ones are renamed to 'a.1'."
     assert short.startswith("1 row has fewer values than mine.csv has columns")
     assert opened(client, mixed_table())["notes"] == []
+    limits = mixed_table().assign(a=["<0.5", *mixed_table()["a"].astype(str)[1:]])
+    assert any("'<0.5'" in note for note in opened(client, limits)["reading"])
     workspace = Workspace(mixed_table(), "mine")
     workspace._batch_notes = [short]
     assert workspace._take_batch(pd.DataFrame({"doubt": [0.1]}))["notes"] == [short]
@@ -242,6 +265,13 @@ def test_a_saved_model_is_opened_asked_and_exported(client):
         assert b"default-src" not in found.content
         assert found.content.startswith(b"<!doctype html>")
     assert b"&lt;img src=x" in report.content
+    assert b"What the unknown fields could be" in report.content
+    assert b"per_cost" not in report.content
+    assert b"due_to_unknown" not in page.content
+    # The costs of the page hold for its report, and a page without a value says so.
+    costly = client.post(f"api/{space}/report", {"values": {}, "costs": {"a": 1e6}}).content
+    assert b"Every field is unknown." in costly
+    assert costly.index(b">a</td>") > costly.index(b">word</td>")
     tried = client.post(f"api/{space}/what-if", {"values": {}, "name": "word"}).json()["answers"]
     assert len(tried) == 3
     assert client.post(f"api/{space}/parts", asked).json()["parts"][0][0] == "a"

@@ -7,7 +7,6 @@ takes time.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from absentia.reports.safe_text import printable
+from absentia.tables.phrases import OVERRULED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +83,7 @@ QuietOption = Annotated[
 ]
 
 
-#: Kinds of columns in notes, and the options that say the same.
-_KINDS = re.compile(r"kinds=\{'(.*?)': '([a-z ]+)'\}")
+#: The options that say which kind a column has.
 _OPTIONS = {
     "category": "--categories",
     "number": "--numbers",
@@ -136,7 +135,7 @@ def kinds_of(
 
 def as_options(notes: str) -> str:
     """Return notes that name the options of the command line in place of those of Python."""
-    return _KINDS.sub(lambda found: f"{_OPTIONS[found[2]]} {found[1]}", notes)
+    return OVERRULED.sub(lambda found: f"{_OPTIONS[found[2]]} {found[1]}", notes)
 
 
 def supports_of(given: list[str] | None) -> dict[str, str] | None:

@@ -28,7 +28,14 @@ from absentia.reports.safe_text import printable
 from absentia.reports.suspects import suspects
 from absentia.studio.row_answers import FieldValue
 from absentia.studio.row_pictures import Json
-from absentia.studio.workspaces import BUNDLED, Gone, Workspace, Workspaces, bundled_table
+from absentia.studio.workspaces import (
+    BUNDLED,
+    Gone,
+    Workspace,
+    Workspaces,
+    bundled_table,
+    for_page,
+)
 from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
@@ -178,9 +185,15 @@ def _row(workspace: Workspace, asked: Asked) -> Answer:
 
 
 def _answer(workspace: Workspace, asked: Asked) -> Answer:
-    found = asked.json
-    costs = {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
-    return workspace.model_answers.answer(_values(found), costs)
+    return workspace.model_answers.answer(_values(asked.json), _costs(asked.json))
+
+
+def _report(workspace: Workspace, asked: Asked) -> Answer:
+    return _page(workspace.row_report(_values(asked.json), _costs(asked.json)), "row")
+
+
+def _costs(found: Json) -> dict[str, float]:
+    return {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
 
 
 def _work(workspace: Workspace, asked: Asked) -> Answer:
@@ -224,7 +237,7 @@ WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ..
     ("POST", "parts", lambda space, asked: space.model_answers.parts(_values(asked.json))),
     ("POST", "what-if", _what_if),
     ("POST", "batch", lambda space, asked: space.start_batch(asked.body, asked.file_name)),
-    ("POST", "report", lambda space, asked: _page(space.row_report(_values(asked.json)), "row")),
+    ("POST", "report", _report),
     ("GET", "batch.html", lambda space, asked: _page(space.batch_report(), "predictions")),
     ("GET", "batch.csv", lambda space, asked: _download(space.batch_csv(), "predictions.csv")),
     ("GET", "model", lambda space, asked: _download(space.model_file(), "model.absentia")),
@@ -296,7 +309,11 @@ class _Opening:
             table, _ = await run_in_threadpool(read_bytes, sent.body, sent.file_name, notes.append)
             workspace = Workspace(table, sent.file_name)
         summary = await run_in_threadpool(workspace.summary)
-        return {"workspace": self.spaces.add(workspace), "notes": notes, **summary}
+        return {
+            "workspace": self.spaces.add(workspace),
+            "notes": [*map(for_page, notes)],
+            **summary,
+        }
 
     async def open_model(self, request: Request) -> Answer:
         """Open a model file."""
@@ -323,7 +340,7 @@ def _answering(handler: _Handler) -> _Handler:
         except Gone as error:
             return JSONResponse({"error": str(error)}, status_code=404)
         except (ValueError, OverflowError, ImportError) as error:
-            return JSONResponse({"error": printable(str(error))}, status_code=400)
+            return JSONResponse({"error": for_page(printable(str(error)))}, status_code=400)
         except Exception:
             traceback.print_exc()
             inside = "The studio could not do that; the terminal where it was started says why."

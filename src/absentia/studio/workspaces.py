@@ -26,6 +26,7 @@ from absentia.studio.reports import batch_page, row_page
 from absentia.studio.row_answers import FieldValue, RowAnswers
 from absentia.studio.row_pictures import Json
 from absentia.tables.columns.guesses import id_note, read_columns
+from absentia.tables.phrases import OVERRULED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,14 @@ BUNDLED: dict[str, tuple[str, str]] = {
         "progression",
     ),
     "breast-cancer": ("Breast cancer: benign or malignant, from half the measurements", "finding"),
+}
+#: Options of the command line and of Python in sentences, and what the page has in their place.
+_OPTIONS = {
+    " (--task regression)": "",
+    "Use --sheet to read another": "To open another, save it as a file, or start with --sheet",
+    "pass mcar_test=True (--test on the command line) to run it anyway": (
+        "`absentia describe --test` runs it anyway"
+    ),
 }
 _WORK: dict[str, Callable[..., Any]] = {"train": train, "compare": compare_methods}
 
@@ -98,7 +107,8 @@ class Workspace:
                 for i, j, strength in report.strongest_pairs(8)
                 if abs(strength) >= 0.1
             ],
-            "test": [printable(line).strip() for line in report.test_lines()],
+            "test": [for_page(printable(line).strip()) for line in report.test_lines()],
+            "reading": [for_page(printable(note)) for note in report.notes],
             "target": self.target or str(frame.columns[-1]),
         }
 
@@ -117,7 +127,7 @@ class Workspace:
             asked = kinds.get(name, "")
             is_id = reading.is_id and not asked
             kind = "left out" if reading.left_out or is_id else reading.kind
-            note = id_note(reading) if is_id else reading.note
+            note = for_page(id_note(reading) if is_id else reading.note)
             columns.append({"name": name, "kind": kind, "note": note, "asked": asked})
         self.target, self.kinds, self.task = target, kinds, task
         self.kinds.pop(target, None)
@@ -143,7 +153,8 @@ class Workspace:
             return {"state": "none"}
         with self._lock:  # two requests of a page may ask at once
             state = job.look()
-            found = {"state": state, "share": job.share, "text": job.text, "seconds": job.seconds}
+            found: Json = {"state": state, "share": job.share, "seconds": job.seconds}
+            found["text"] = for_page(job.text)
             if state == "done" and isinstance(job.result, tuple):
                 if self.trained is not job.result[0]:
                     self.trained, self._pictures = job.result
@@ -175,7 +186,7 @@ class Workspace:
         }
         if trained is not None:
             card |= {"measure": trained.measure, "score": trained.score, "spread": trained.spread}
-            card |= {"baseline": trained.baseline, "notes": list(trained.notes)}
+            card |= {"baseline": trained.baseline, "notes": [*map(for_page, trained.notes)]}
             card |= self._pictures
             card["how"] = f"{trained.how[0].upper()}{trained.how[1:]}."
         return card
@@ -210,7 +221,7 @@ class Workspace:
             "columns": list(shown.columns),
             "rows": [[_plain(value) for value in row] for row in shown.to_numpy(object)],
             "total": len(found),
-            "notes": list(self._batch_notes),
+            "notes": [*map(for_page, self._batch_notes)],
         }
 
     def batch_csv(self) -> bytes:
@@ -228,9 +239,12 @@ class Workspace:
         name = str(self.model_card()["target"])
         return batch_page(self._batch, self._batch_notes, name).encode()
 
-    def row_report(self, values: dict[str, FieldValue]) -> bytes:
+    def row_report(
+        self, values: dict[str, FieldValue], costs: dict[str, float] | None = None
+    ) -> bytes:
         """Return the answer for one row as a self-contained page."""
-        return row_page(self.model_answers, values, str(self.model_card()["target"])).encode()
+        name = str(self.model_card()["target"])
+        return row_page(self.model_answers, values, name, costs).encode()
 
     def model_file(self) -> bytes:
         """Return the model as the bytes of a model file."""
@@ -312,7 +326,15 @@ def _what_to_learn(frame: pd.DataFrame, target: str, task: str | None) -> Json:
     try:
         return {"task": split_target(frame, target, task).task, "problem": ""}
     except ValueError as error:
-        return {"task": task or guess_task(frame[target]), "problem": str(error)}
+        return {"task": task or guess_task(frame[target]), "problem": for_page(str(error))}
+
+
+def for_page(text: str) -> str:
+    """Return a sentence that names what the page has, in place of options."""
+    for option, instead in _OPTIONS.items():
+        text = text.replace(option, instead)
+    kinds = {"left out": "leave out"}
+    return OVERRULED.sub(lambda found: f"“{kinds.get(found[2], found[2])}” under Columns", text)
 
 
 def _cell(value: object) -> str:

@@ -42,6 +42,10 @@ def count_as_missing(number: int) -> str:
     return "counts as missing" if number == 1 else "count as missing"
 
 
+#: The options of :func:`overrule` in a text: the name of a column, and its kind.
+OVERRULED = re.compile(r"kinds=\{'(.*?)': '([a-z ]+)'\}")
+
+
 def overrule(name: str, kind: str) -> str:
     """Return the option by which a user has a column read in another way."""
     return f"kinds={{{name!r}: {kind!r}}} {'leaves it out' if kind == 'left out' else 'uses it'}"
