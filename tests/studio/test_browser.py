@@ -116,6 +116,8 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     assert shown
     assert all(note.rect["x"] + note.rect["width"] <= width for note in shown)
     find(browser, "#columns [data-go=train]").click()
+    learned = {"kind": "kind, as classes", "value": "value, as a quantity"}[target]
+    assert f"Learns to predict {learned}, from 4 other columns" in find(browser, "#train").text
     find(browser, "#start-train").click()
     waited(lambda: find(browser, "#after-training").is_displayed())
     assert nothing_sticks_out(browser)
@@ -145,6 +147,15 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     assert not field(browser, "a").find_elements("css selector", ".belief svg")
     ActionChains(browser).move_to_element(noise.find_element("css selector", "svg")).perform()
     waited(lambda: noise.find_element("css selector", "figcaption").text.startswith("if "))
+    ends = noise.find_elements("css selector", ".ends span")
+    assert float(ends[0].text) < 0 < float(ends[1].text)
+    labels = word.find_elements("css selector", ".bars span")
+    assert [label.text for label in labels] == ["high", "low", "middle"]
+    if width == 400:  # the form is below the answer, which stays in sight
+        browser.execute_script("arguments[0].scrollIntoView()", noise)
+        now = find(browser, "#answer-now")
+        assert now.text.startswith(f"{target}: {find(browser, '#prediction').text}")
+        assert browser.execute_script("return arguments[0].getBoundingClientRect().top", now) == 0
     if target == "value":
         assert "The answer is now ± " in find(browser, "#doubt-now").text
         assert "± " in find(browser, "#answer tbody td.number").text
@@ -165,6 +176,16 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     assert nothing_sticks_out(browser)
     find(browser, "#batch-filter").send_keys("row < 6")
     waited(lambda: find(browser, "#batch-count").text == f"5 of {len(table)} rows")
+    assert "%" in find(browser, "#batch-table tbody tr").text
+    number = find(browser, "#batch-table .link")
+    opened = int(number.text)
+    number.click()
+    waited(lambda: find(browser, "#row").is_displayed())
+    typed = table["noise"].iloc[opened - 1]
+    shown = "" if pd.isna(typed) else f"{typed:.10g}"
+    noise = field(browser, "noise").find_element("css selector", "input")
+    waited(lambda: noise.get_attribute("value") == shown)
+    find(browser, "nav [data-go=batch]").click()
     find(browser, "#batch-report").click()
     waited((tmp_path / "predictions.html").exists, 60)
     find(browser, "#export").click()
@@ -194,6 +215,8 @@ def test_the_comparison_has_the_errors_and_the_scale_of_the_model(client, browse
             in find(browser, part).text
         )
     assert "Train this: kernel on beliefs" in find(browser, "#comparison").text
+    assert find(browser, "#advice").text.startswith("The highest score is that of")
+    assert len(browser.find_elements("css selector", "#comparison button.primary")) == 1
     model, methods = (
         [(text.text, round(text.rect["x"])) for text in find(browser, f"{part} svg").find_elements(
             "css selector", "text[text-anchor=middle]")]

@@ -10,6 +10,7 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 export const percent = share => {
+  if (share > 0 && share < 0.0005) return "<0.1 %";
   const fine = (share > 0 && share < 0.0995) || (share > 0.99 && share < 0.9995);
   return `${(100 * share).toFixed(fine ? 1 : 0)} %`;
 };
@@ -54,24 +55,28 @@ export function ticks(from, to, about = 5) {
 }
 
 // One dot on a line per item, with an interval where it has one: [{label, value, low, high, text}].
-// Charts with the same names and the same ends have the same scale, one below the other.
-export function dots(items, {from = 0, to = 1, label, width = 420, space = 150, end = 62, axis = "",
-  names = items.map(item => item.label)} = {}) {
-  // As much room as the longest name takes, and at most what leaves half of the width to the dots.
-  const longest = Math.max(...names.map(textWidth));
-  space = Math.min(Math.max(longest + 16, 8), space, width / 2);
-  const bottom = 26 * items.length + 6, height = bottom + (axis ? 40 : 0), chart = frame(width, height, label);
+// Charts with the same names, texts and ends have the same scale, one below the other.
+export function dots(items, {from = 0, to = 1, label, width = 420, space = width / 2, axis = "",
+  names = items.map(item => item.label), texts = items.map(item => item.text),
+  end = Math.max(...texts.map(textWidth)) + 18} = {}) {
+  // As much room as the longest name takes, and at most what leaves half of the width to the dots;
+  // on a narrow page, long names are above their dots.
+  const longest = Math.max(...names.map(textWidth)), stacked = width - Math.min(longest + 16, space) - end < 140;
+  const step = stacked ? 44 : 26;
+  space = stacked ? 8 : Math.min(Math.max(longest + 16, 8), space, width / 2);
+  const bottom = step * items.length + 6, height = bottom + (axis ? 40 : 0), chart = frame(width, height, label);
   const place = value => space + (Math.min(Math.max(value, from), to) - from) / (to - from || 1) * (width - space - end);
   if (axis) {
-    for (const value of to > from ? ticks(from, to) : []) {
+    for (const value of to > from ? ticks(from, to, Math.min(5, Math.floor((width - space - end) / 50))) : []) {
       chart.append(svg("line", {x1: place(value), x2: place(value), y1: 4, y2: bottom, class: "rule"}),
         svg("text", {x: place(value), y: bottom + 14, "text-anchor": "middle", class: "soft"}, String(value)));
     }
     chart.append(svg("text", {x: (space + width - end) / 2, y: bottom + 32, "text-anchor": "middle", class: "soft"}, axis));
   }
   items.forEach((item, k) => {
-    const y = 26 * k + 16;
-    const name = svg("text", {x: space - 12, y: y + 4, "text-anchor": "end"}, fitted(item.label, space - 12));
+    const y = step * (k + 1) - 10;
+    const name = stacked ? svg("text", {x: 0, y: y - 14}, fitted(item.label, width))
+      : svg("text", {x: space - 12, y: y + 4, "text-anchor": "end"}, fitted(item.label, space - 12));
     name.append(svg("title", {}, item.label));
     chart.append(name, svg("line", {x1: space, x2: width - end, y1: y, y2: y, class: "rule"}));
     if (item.low !== undefined)
@@ -124,7 +129,7 @@ export function belief({heights}, words, label) {
   const chart = svg("svg", {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label});
   const top = value => height - 1 - (height - 4) * value / most;
   if (words) {
-    heights.forEach((value, k) => chart.append(svg("rect", {x: k * step + 1, width: Math.max(1, step - 2), y: top(value),
+    heights.forEach((value, k) => chart.append(svg("rect", {x: k * step + 0.1 * step, width: 0.8 * step, y: top(value),
       height: height - top(value), class: "belief-fill"})));
   } else {
     const points = heights.map((value, k) => `${((k + 0.5) * step).toFixed(1)} ${top(value).toFixed(1)}`);
@@ -138,7 +143,7 @@ export function belief({heights}, words, label) {
 // Bars to the right and to the left of a line: what each column added to the answer.
 export function signedBars(parts, {label, width = 380, text}) {
   const height = 24 * parts.length + 4, chart = frame(width, height, label);
-  const space = Math.min(width * 0.36, Math.max(...parts.map(([name]) => textWidth(name))) + 12), end = 64;
+  const space = Math.min(width * 0.42, Math.max(...parts.map(([name]) => textWidth(name))) + 12), end = 64;
   const most = Math.max(...parts.map(([, value]) => Math.abs(value)), 1e-12);
   const middle = space + (width - space - end) / 2, unit = (width - space - end) / 2 / most;
   chart.append(svg("line", {x1: middle, x2: middle, y1: 0, y2: height, class: "rule"}));
@@ -154,15 +159,15 @@ export function signedBars(parts, {label, width = 380, text}) {
 }
 
 // Points above a diagonal, on which an answer would be right: [[said, true, size]].
-export function diagonal(points, {label, across, up, ends, width = 300}) {
+export function diagonal(points, {label, across, up, ends, named = shown, width = 300}) {
   const left = 62, bottom = 44, size = width - left - 8, chart = frame(width, size + bottom + 8, label);
   const flat = points.flatMap(([x, y]) => [x, y]), from = ends?.[0] ?? Math.min(...flat), to = ends?.[1] ?? Math.max(...flat);
   const x = value => left + (value - from) / (to - from || 1) * size, y = value => 8 + size - (value - from) / (to - from || 1) * size;
   for (const value of to > from ? ticks(from, to, 4) : []) {
     chart.append(svg("line", {x1: x(value), x2: x(value), y1: 8, y2: 8 + size, class: "rule"}),
       svg("line", {x1: left, x2: left + size, y1: y(value), y2: y(value), class: "rule"}),
-      svg("text", {x: x(value), y: size + 24, "text-anchor": "middle", class: "soft"}, shown(value)),
-      svg("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "soft"}, shown(value)));
+      svg("text", {x: x(value), y: size + 24, "text-anchor": "middle", class: "soft"}, named(value)),
+      svg("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "soft"}, named(value)));
   }
   chart.append(svg("line", {x1: x(from), y1: y(from), x2: x(to), y2: y(to), class: "diagonal"}),
     svg("text", {x: left + size / 2, y: size + 44, "text-anchor": "middle", class: "soft"}, across),

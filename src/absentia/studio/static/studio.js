@@ -98,11 +98,10 @@ async function openTable(query, file) {
 function drawMissing(found) {
   $("missing-sentence").textContent = `${found.name}: ${found.rows} rows, ${found.columns.length} columns, `
     + `${percent(found.rate)} of the values missing, ${found.complete_rows} complete rows.`;
-  $("missing-notes").replaceChildren(...folded(found.notes));
+  $("missing-notes").replaceChildren(...folded([...found.notes, ...found.reading]));
   const order = found.shown.map((name, j) => ({label: name, value: found.rates[j], text: percent(found.rates[j]), fill: "missing-fill"}))
     .sort((a, b) => b.value - a.value).slice(0, 20);
-  $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 260,
-    width: Math.min(540, innerWidth - 40), to: Math.max(0.01, ...order.map(item => item.value))}));
+  $("rates").replaceChildren(dots(order, {label: "Share missing by column", space: 260, width: Math.min(540, innerWidth - 40)}));
   const more = found.n_patterns - found.patterns.length;
   $("patterns-title").textContent = `Commonest patterns${more > 0 ? ` (and ${more} more)` : ""}`;
   $("patterns").replaceChildren(patternMatrix(found.shown, found.patterns, found.rows));
@@ -116,7 +115,11 @@ function drawMissing(found) {
 
 async function readColumns() {
   const found = await ask(within("read"), {body: {target: $("target").value, kinds: state.kinds, task: $("task").value}});
-  $("task-found").textContent = found.problem || (found.task === "classification" ? "→ classes" : "→ a quantity");
+  const learned = found.task === "classification" ? "classes" : "a quantity";
+  $("task-found").textContent = found.problem || `→ ${learned}`;
+  const used = found.columns.filter(column => column.name !== found.target && column.kind !== "left out").length;
+  $("train-what").textContent = found.problem || `Learns to predict ${found.target}, as ${learned}, from `
+    + (used === 1 ? "one other column." : `${used} other columns.`);
   const rows = found.columns.filter(column => column.name !== found.target).map(column => {
     const select = el("select", {"aria-label": `How to read ${column.name}`, onchange: guarded(async event => {
       if (event.target.value) state.kinds[column.name] = event.target.value; else delete state.kinds[column.name];
@@ -161,13 +164,24 @@ function finish(found) {
   if (found.comparison) {
     state.comparison = found.comparison;
     $("comparison").replaceChildren(el("h3", {}, "Comparison of methods, five folds"), el("div", {id: "method-scores"}),
-      el("p", {}, `${ERRORS} Training rows of folds overlap, and the errors take that into account.`),
+      el("p", {id: "advice"}, advice(found.comparison)),
+      el("p", {class: "soft"}, `${ERRORS} Training rows of folds overlap, and the errors take that into account.`),
       el("div", {class: "line"}, ...found.comparison.filter(row => row.train).map(row => el("button",
-        {type: "button", onclick: guarded(() => work("work", {body: {what: "train", method: row.train}}))},
+        {type: "button", class: row.advised ? "primary" : undefined,
+          onclick: guarded(() => work("work", {body: {what: "train", method: row.train}}))},
         `Train this: ${row.method}`))));
     drawScores();
   }
   go("train");
+}
+
+// Which of the compared methods, the best first, to train.
+function advice(rows) {
+  const [best] = rows, mine = rows.find(row => row.advised), alike = rows.filter(row => row.as_good && row !== best);
+  if (mine && mine !== best) return `The highest score is that of ${best.method}, which cannot be trained here. The best that can is: `
+    + `${mine.method}${mine.as_good ? ", which is not significantly behind." : ", which is significantly behind."}`;
+  return `The highest score is that of: ${best.method}. ` + (alike.length
+    ? `Not significantly behind: ${alike.map(row => row.method).join("; ")}.` : "All others are significantly behind.");
 }
 
 const ERRORS = "± is one standard error; the line extends two to either side.";
@@ -186,7 +200,7 @@ function drawScores() {
     const alike = pictures.filter(other => other.measure === measure).flatMap(other => other.items);
     const ends = alike.flatMap(item => [item.low ?? item.value, item.high ?? item.value]);
     place.replaceChildren(dots(items, {label: `${measure} by method, with two standard errors to either side`, axis: measure,
-      names: alike.map(item => item.label), space: 180, end: 112, width: Math.min(620, innerWidth - 40), from: Math.min(...ends), to: Math.max(...ends)}));
+      names: alike.map(item => item.label), texts: alike.map(item => item.text), width: Math.min(860, innerWidth - 40), from: Math.min(...ends), to: Math.max(...ends)}));
   }
 }
 
@@ -205,7 +219,7 @@ function useModel(model) {
     parts.push(...alone.map(note => el("p", {class: "warning"}, note)));
     const notes = model.notes.filter(note => !alone.includes(note));
     if (notes.length) parts.push(el("details", {}, el("summary", {}, "How the table was read"), el("ul", {}, ...folded(notes))));
-    parts.push(el("div", {class: "columns"}, ...checks(model)));
+    parts.push(el("div", {class: "columns checks"}, ...checks(model)));
   }
   $("trained").replaceChildren(...parts);
   drawScores();
@@ -226,13 +240,14 @@ function useModel(model) {
 function checks(model) {
   const found = [], width = Math.min(300, innerWidth - 60);
   const add = (title, picture, text) => found.push(el("div", {}, el("h3", {}, title), el("div", {class: "scroll"}, picture), el("p", {class: "soft"}, text)));
-  if (model.matters.length) add("The columns that matter", dots(model.matters.map(([label, value]) => ({label, value, text: shown(value)})),
-    {label: "Columns that matter", width: Math.min(440, innerWidth - 40), space: 200, to: model.matters[0][1]}),
-  `How much a column moves the answer on average${model.classes.length ? ", as a share of one" : `, in units of ${model.target}`}.`);
+  const size = model.classes.length ? percent : shown;
+  if (model.matters.length) add("The columns that matter", dots(model.matters.map(([label, value]) => ({label, value, text: size(value)})),
+    {label: "Columns that matter", width: Math.min(360, innerWidth - 40), to: model.matters[0][1]}),
+  `How much a column moves ${model.classes.length ? "the chance of a class on average, in percentage points" : `the answer on average, in units of ${model.target}`}.`);
   if (model.confusion && model.classes.length <= 12) add("Right and wrong answers", confusion(model.classes, model.confusion, "Confusion matrix"),
     "A row per true class, a column per answer, for rows that the model had not seen.");
   if (model.calibration) add("Are the chances right?", diagonal(model.calibration, {label: "Calibration", across: "chance that the model gave",
-    up: "share of right answers", ends: [0, 1], width}), "On the line, answers with 80 % are right four times out of five.");
+    up: "share of right answers", ends: [0, 1], named: percent, width}), "On the line, answers with 80 % are right four times out of five.");
   if (model.residuals) add("Answers and truth", diagonal(model.residuals, {label: "Answers and truth", across: "answer", up: "truth", width}),
     "On the line an answer is right; rows that the model had not seen.");
   return found;
@@ -321,7 +336,8 @@ function drawBeliefs(beliefs, given) {
       for (const end of ["x1", "x2"]) chart.querySelector(".mark").setAttribute(end, -9);
     });
     chart.addEventListener("click", () => { fill(field, found.labels[at]); answer(); });
-    place.append(chart, note);
+    const named = !words ? [found.labels[0], found.labels.at(-1)] : found.labels.length <= 5 ? found.labels : [];
+    place.append(chart, el("div", {class: words ? "bars" : "ends"}, ...named.map(text => el("span", {title: text}, text))), note);
   }
 }
 
@@ -338,6 +354,9 @@ function drawAnswer(found) {
   for (const field of $("form").children)
     field.querySelector(".bad").hidden = !found.unread.includes(field.dataset.name);
   const model = state.model, width = Math.min(400, innerWidth - 76);
+  $("answer-now").textContent = `${model.target}: ` + (found.probabilities
+    ? `${found.prediction} ${percent(found.probabilities[found.prediction])}`
+    : shown(found.prediction) + (found.lower === null ? "" : ` (${shown(found.lower)} to ${shown(found.upper)})`));
   const parts = [el("h3", {}, model.target), el("p", {class: "big", id: "prediction"}, shown(found.prediction))];
   if (found.probabilities) {
     const chances = Object.entries(found.probabilities).sort((a, b) => b[1] - a[1]).slice(0, 10);
@@ -361,22 +380,23 @@ function drawAnswer(found) {
     parts.push(el("h3", {}, "Measure this next"),
       ...(quantity ? [el("p", {id: "doubt-now"}, `The answer is now ± ${shown(found.next[0].doubt)}.`)] : []),
       el("div", {class: "scroll"}, table(["Field", quantity ? "Then" : "Worth", "Cost", "Per cost"], found.next.slice(0, 8).map(entry => [
-      el("td", {class: "name"}, entry.name), quantity ? `± ${shown(entry.doubt_after)}` : shown(entry.gain),
+      el("td", {class: "name"}, entry.name), quantity ? `± ${shown(entry.doubt_after)}` : percent(entry.gain_percent / 100),
       el("td", {}, el("input", {type: "number", min: "0.01", step: "any", value: entry.cost, "aria-label": `Cost of ${entry.name}`,
         onchange: event => {
           const cost = Number(event.target.value);
           if (cost > 0) { state.costs[entry.name] = cost; answer(); } else say("A cost must be a positive number.");
-        }})), quantity && entry.per_cost !== null ? percent(entry.per_cost) : shown(entry.per_cost)]), {numbers: new Set([1, 3])})),
+        }})), 
+        entry.per_cost === null ? "–" : percent(quantity ? entry.per_cost : entry.gain_percent / 100 / entry.cost)]), {numbers: new Set([1, 3])})),
     el("p", {class: "soft"}, quantity
       ? "Then: the expected standard deviation once the field is known. Per cost: the share of the variance that this removes, divided by the cost."
-      : "Worth: the expected reduction of the entropy, in nats."));
+      : "Worth: how much knowing the field is expected to lower the entropy, of which equally likely classes have 100 %."));
   }
   parts.push(el("p", {}, el("button", {type: "button", onclick: guarded(saveReport)}, "Save as a page")));
   $("answer").replaceChildren(...parts);
 }
 
 async function saveReport() {
-  const response = await fetch(`api/${within("report")}`, {method: "POST", body: JSON.stringify({values: values()})});
+  const response = await fetch(`api/${within("report")}`, {method: "POST", body: JSON.stringify({values: values(), costs: state.costs})});
   if (!response.ok) throw new Error((await response.json()).error);
   const address = URL.createObjectURL(await response.blob());
   el("a", {href: address, download: "row.html"}).click();
@@ -397,14 +417,15 @@ async function loadRow() {
 
 // ---- batch ----
 
-const predictBatch = file => work("batch", file ? {file} : {body: ""});
+const predictBatch = file => { state.own = !file; return work("batch", file ? {file} : {body: ""}); };
 
 function useBatch(batch) {
   state.batch = batch;
   state.sort = [batch.columns.indexOf("doubt"), -1];
   const {total, rows, notes} = batch;
-  const shown_ = rows.length < total ? `, the ${rows.length} most doubtful shown` : "";
-  $("batch-sentence").textContent = `${total === 1 ? "1 row" : `${total} rows`}${shown_}; the export has all.`;
+  $("batch-sentence").textContent = (total === 1 ? "1 row" : `${total} rows`)
+    + (rows.length < total ? `, of which the ${rows.length} most doubtful are shown; the export has all.` : ", the most doubtful first.")
+    + (state.own ? " The number of a row opens it." : "");
   $("batch-notes").replaceChildren(...folded(notes));
   for (const [id, path] of [["export", "batch.csv"], ["batch-report", "batch.html"]]) {
     $(id).href = `api/${within(path)}`;
@@ -435,8 +456,12 @@ function drawBatch() {
     "aria-sort": k === by ? (way > 0 ? "ascending" : "descending") : "none"},
     el("button", {type: "button", onclick: () => { state.sort = [k, k === by ? -way : -1]; drawBatch(); }},
       name.replaceAll("_", " ") + (k === by ? (way > 0 ? " ↑" : " ↓") : ""))));
-  $("batch-table").replaceChildren(table(heads, sorted.map(row => row.map((value, k) =>
-    columns[k] === "due_to_unknown" || columns[k] === "probability" ? percent(value) : shown(value))), {numbers}));
+  $("batch-table").replaceChildren(table(heads, sorted.map(row => row.map((value, k) => {
+    if (k === 0 && state.own) return el("td", {class: "number"}, el("button", {type: "button", class: "link",
+      "aria-label": `Open row ${value}`, onclick: guarded(async () => { $("row-number").value = value; go("row"); await loadRow(); })}, String(value)));
+    if (columns[k] === "doubt_percent") return percent(value / 100);
+    return columns[k] === "due_to_unknown" || columns[k] === "probability" ? percent(value) : shown(value);
+  })), {numbers}));
   $("batch-count").textContent = sorted.length < rows.length ? `${sorted.length} of ${rows.length} rows` : "";
 }
 
