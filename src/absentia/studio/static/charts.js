@@ -160,7 +160,7 @@ export function signedBars(parts, {label, width = 380, text}) {
 
 // Points above a diagonal, on which an answer would be right: [[said, true, size]].
 export function diagonal(points, {label, across, up, ends, named = shown, width = 300}) {
-  const left = 62, bottom = 44, size = width - left - 8, chart = frame(width, size + bottom + 8, label);
+  const left = 62, bottom = 44, size = width - left - 24, chart = frame(width, size + bottom + 8, label);
   const flat = points.flatMap(([x, y]) => [x, y]), from = ends?.[0] ?? Math.min(...flat), to = ends?.[1] ?? Math.max(...flat);
   const x = value => left + (value - from) / (to - from || 1) * size, y = value => 8 + size - (value - from) / (to - from || 1) * size;
   for (const value of to > from ? ticks(from, to, 4) : []) {
