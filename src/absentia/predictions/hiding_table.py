@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
-from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
+from absentia.tables.plan_notes import absent_names, absent_note, warn
 from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
@@ -111,7 +111,7 @@ class HidingTable(Stored, Rows):
                 return HidingTable.of(self.values[found]).checked(estimator)
         absent = absent_names(self.column_names, names)
         if absent and hasattr(self.values, "iloc"):
-            warn_of_absent_columns(absent)
+            warn(absent_note(absent))
             return HidingTable.of(self.values.reindex(columns=names)).checked(estimator)
         frame = self.values if hasattr(self.values, "iloc") else self._framed(self.values[:1])
         _check_feature_names(estimator, frame, reset=False)

@@ -39,7 +39,7 @@ from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.marginal import find_density, marginal_model, unwrapped
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
-from absentia.tables.plan_notes import warn_of_absent_columns
+from absentia.tables.plan_notes import absent_note, warn
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing
 
@@ -283,9 +283,7 @@ def _columns_of(model: BaseEstimator, X: Any) -> Any:
         )
     if not 0 < len({*names} & {*X.columns}) < len({*names, *X.columns}):
         return X
-    absent = [name for name in names if name not in X.columns]
-    if absent:
-        warn_of_absent_columns(absent)
+    warn(absent_note([name for name in names if name not in X.columns]))
     return as_frame(X).reindex(columns=names)
 
 

@@ -128,8 +128,12 @@ class TableModel:
         ``cells`` returns the cells of the same rows as their file has them.
         """
         frame = frame if cells is None else as_written(self.encoder, frame, cells)
-        self._check_reach(frame)
-        return self.encoder.read_noted(frame)
+        read = self.encoder.read_noted(frame)
+        # Values that no machine reaches, by the names and in the units of the table.
+        for row, column in np.argwhere(np.abs(read.own) > FARTHEST)[:1].tolist():
+            name = str(self.encoder.plan_.source_columns()[column])
+            raise ValueError(too_far(row + 1, float(read.own[row, column]), name))
+        return read
 
     def rows(self, frame: pd.DataFrame) -> Table:
         """Return raw rows in the units of the machine, with limits such as ``<0.5``."""
@@ -262,18 +266,6 @@ class TableModel:
                 "This model has no calibration rows, which --coverage needs: train it with "
                 "--calibrate 0.2."
             )
-
-    def _check_reach(self, frame: pd.DataFrame) -> None:
-        """Refuse values that no machine reaches, by the names and in the units of the table."""
-        import pandas as pd
-
-        for name in self.encoder.columns_:
-            if name not in frame.columns or frame[name].dtype.kind not in "fO":
-                continue
-            numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
-            far = np.flatnonzero((np.abs(numbers) > FARTHEST) & np.isfinite(numbers))
-            if len(far):
-                raise ValueError(too_far(int(far[0]) + 1, float(numbers[far[0]]), str(name)))
 
     def _uncertainty(self, rows: Table) -> Uncertainty:
         return predict_uncertainty(self.machine, rows, by_column=False)

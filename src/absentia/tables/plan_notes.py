@@ -79,12 +79,8 @@ def absent_names(found: list[str] | None, known: list[str] | None) -> list[str]:
     return absent if [name for name in known if name in found] == found else []
 
 
-def warn_of_absent_columns(absent: list[str]) -> None:
-    """Warn of columns of training that a table lacks."""
-    warn(_absent_note(absent))
-
-
-def _absent_note(absent: list[str]) -> list[str]:
+def absent_note(absent: list[str]) -> list[str]:
+    """Return a sentence on columns of training that a table lacks, if there are any."""
     counts = "it counts" if len(absent) == 1 else "they count"
     note = f"The table lacks {listed(absent)}, which the model was trained on: {counts} as missing"
     return [f"{note} in every row."] if absent else []
@@ -104,7 +100,7 @@ def later_notes(
     With ``new_only`` columns are passed over that had such cells in training already, half as often
     or more.
     """
-    found = _absent_note(_absent_columns(columns, readings))
+    found = absent_note(_absent_columns(columns, readings))
     for said, cells, between in _other_words(columns, readings):
         found.append(f"{said}: {_some(cells, between)}.")
     unread = _unread_cells(columns, readings, new_only)

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_n_features
 
 from absentia.engine.threads import map_on_threads, n_threads, one_blas_thread
 from absentia.optional_imports import optional_import
@@ -85,11 +86,7 @@ class Stream(Rows):
 
     def checked(self, estimator: BaseEstimator) -> Self:
         """Return the stream after checking its columns against those of training."""
-        if self.n_features != estimator.n_features_in_:
-            raise ValueError(
-                f"X has {self.n_features} features, but {type(estimator).__name__} is expecting "
-                f"{estimator.n_features_in_} features as input."
-            )
+        _check_n_features(estimator, np.empty((0, self.n_features)), reset=False)
         names = getattr(estimator, "feature_names_in_", None)
         if names is not None and self.column_names not in (None, list(names)):
             raise ValueError(

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.engine.threads import computed_once
-from absentia.tables.plan_notes import absent_names, warn_of_absent_columns
+from absentia.tables.plan_notes import absent_names, absent_note, warn
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex, Rows
 
@@ -249,7 +249,7 @@ class Table(MemoryRows):
 
     def _with_absent(self, names: list[str], absent: list[str]) -> Table:
         """Return the table with columns of training that it lacks: missing in every row."""
-        warn_of_absent_columns(absent)
+        warn(absent_note(absent))
         array = np.full((len(self), len(names)), np.nan)
         array[:, [name not in absent for name in names]] = self.array
         return Table(array, names=tuple(names))
