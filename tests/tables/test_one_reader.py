@@ -18,7 +18,7 @@ from absentia import (
     TableEncoder,
 )
 from absentia.cli import main
-from absentia.recipe import leakage
+from absentia.recipe import learning_table
 from absentia.recipe.training import train
 from absentia.studio.row_answers import RowAnswers
 from absentia.tables.columns import guesses
@@ -45,7 +45,7 @@ def table() -> pd.DataFrame:
 def counted(monkeypatch):
     """How often each column was guessed and filled."""
     # The search for columns that predict the target alone reads a sample of the rows again.
-    monkeypatch.setattr(leakage, "_MOST_ROWS", N // 2)
+    monkeypatch.setattr(learning_table, "_MOST_ROWS", N // 2)
     found = {"guessed": Counter(), "filled": Counter()}
     guess, fill = guesses.read_column, ColumnReading.values
 

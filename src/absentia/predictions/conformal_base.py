@@ -281,13 +281,10 @@ def _fitted(
 
 
 def _warn_of_seen_rows(models: Fitted, table: HidingTable) -> None:
-    if hasattr(table.values, "iloc"):
-        numeric = table.values.select_dtypes("number")
-        if numeric.shape != table.values.shape:
-            return
-        values = numeric.to_numpy(dtype=np.float64)
-    else:
-        values = table.values
+    if table.has_words:
+        return
+    framed = hasattr(table.values, "iloc")
+    values = table.values.to_numpy(dtype=np.float64) if framed else table.values
     for model in models:
         seen = int(rows_learned_from(model.estimator, values).sum())
         if seen:

@@ -11,6 +11,7 @@ import numpy as np
 from absentia.parameters import COUNT, shown
 from absentia.pictures import COLOURS, FAINT, INK, pyplot, tidy
 from absentia.tables import BoolArray, FloatArray, IntArray
+from absentia.tables.stored import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,9 +82,7 @@ class Explanation:
 
     def __post_init__(self) -> None:
         for name in ("values", "base", "prediction", "errors", "observed", "data"):
-            view = getattr(self, name).view()
-            view.setflags(write=False)
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, frozen(getattr(self, name).view()))
 
     def __len__(self) -> int:
         """Return the number of rows."""

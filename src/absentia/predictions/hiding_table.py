@@ -85,13 +85,7 @@ class HidingTable(Stored, Rows):
         return int(self.mask.shape[1])
 
     @property
-    def column_names(self) -> list[str] | None:
-        """The names of the columns of a frame."""
-        names = list(self.names or ())
-        return names if names and all(isinstance(name, str) for name in names) else None
-
-    @property
-    def _has_words(self) -> bool:
+    def has_words(self) -> bool:
         """Whether this is a pandas frame with columns of anything but numbers."""
         return hasattr(self.values, "iloc") and any(
             getattr(dtype, "kind", "O") not in "biuf" for dtype in self.values.dtypes
@@ -105,7 +99,7 @@ class HidingTable(Stored, Rows):
         """
         known = getattr(estimator, "feature_names_in_", None)
         names = None if known is None else [str(name) for name in known]
-        if names and self._has_words and self.column_names not in (None, names):
+        if names and self.has_words and self.column_names not in (None, names):
             found = [name for name in names if name in self.values.columns]
             if found and found != self.column_names:
                 return HidingTable.of(self.values[found]).checked(estimator)

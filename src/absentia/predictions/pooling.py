@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.imputation import multiple_imputations
 from absentia.parameters import COUNT, RandomState, numbers
-from absentia.tables import FloatArray
+from absentia.tables import FloatArray, column_names
 from absentia.tables.phrases import listed
 from absentia.tables.reading import is_frame
 
@@ -322,13 +322,12 @@ def pooled(
         if not hasattr(X, "assign"):
             raise TypeError("pooled takes arrays and pandas frames: convert it by .to_pandas().")
         kept = X.notna().any().to_numpy()
-        own = np.array(X.columns, dtype=object)
         joined: Any = X.loc[:, kept].assign(**{_TARGET: codes.astype(np.float64)})
     else:
         X = np.asarray(X, dtype=np.float64)
         kept = ~np.isnan(X).all(axis=0)
-        own = np.array([f"x{j}" for j in range(X.shape[1])], dtype=object)
         joined = np.column_stack([X[:, kept], codes.astype(np.float64)])
+    own = np.array(column_names(X, X.shape[1]), dtype=object)
     if not kept.all():
         warnings.warn(
             f"Columns without any value have no coefficient: {listed(own[~kept].tolist())}.",
@@ -407,7 +406,7 @@ def _linear_model(model: Any, X: Any, y: FloatArray) -> tuple[FloatArray, FloatA
             "pooled. Use a linear model for one target or two classes, or a callable that returns "
             "coefficients and their covariance."
         )
-    names = list(map(str, X.columns)) if is_frame(X) else [f"x{j}" for j in range(design.shape[1])]
+    names = column_names(X, design.shape[1])
     if getattr(model, "fit_intercept", True):
         design = np.column_stack([np.ones(len(design)), design])
         coefficients = np.concatenate([np.atleast_1d(model.intercept_).ravel(), coefficients])

@@ -39,6 +39,7 @@ from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.marginal import find_density, marginal_model, unwrapped
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
+from absentia.tables.phrases import listed
 from absentia.tables.plan_notes import absent_note, warn
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
 from absentia.tables.rows import TakesMissing
@@ -162,17 +163,16 @@ class _Players(NamedTuple):
 
 
 def _players(table: HidingTable, groups: Mapping[str, Sequence[Any]] | None) -> _Players:
-    names = table.column_names or [f"x{j}" for j in range(table.n_features)]
+    names = table.labels
     places: dict[str, list[int]] = {}
     group_of: dict[int, str] = {}
     for group, columns in (groups or {}).items():
         for column in columns:
             at = names.index(column) if column in names else column
             if not COUNT_OR_ZERO.admits(at) or at >= len(names):
-                listed = ", ".join(names[:8]) + ", ..." * (len(names) > 8)
                 raise ValueError(
                     f"Group {group!r} has the column {shown(column)}, which is not among the "
-                    f"columns of X: {listed}."
+                    f"columns of X: {listed(names)}."
                 )
             if at in group_of:
                 raise ValueError(

@@ -344,7 +344,10 @@ def _score(
         return machine.score_, machine.score_error_, how, tuple(lines), None
     chosen: tuple[str, ...] = ()
     if hasattr(machine, "best_params_"):
-        settings = (f"{name}={_short(value)}" for name, value in machine.best_params_.items())
+        settings = (
+            f"{name}={f'{value:.3g}' if isinstance(value, float) else value}"
+            for name, value in machine.best_params_.items()
+        )
         chosen = (f"Chosen by cross-validation: {', '.join(settings)}.",)
         if machine is model.machine or not hasattr(machine, "predict_proba"):
             n_settings = len(machine.cv_results_["params"])
@@ -374,7 +377,3 @@ def _explained(y: FloatArray, predicted: FloatArray) -> tuple[float, float]:
     ratio = errors.mean() / deviations.mean()
     influence = (errors - ratio * deviations) / deviations.mean()
     return float(1 - ratio), float(influence.std() / np.sqrt(len(y)))
-
-
-def _short(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -30,7 +30,7 @@ class DaskStream(Stream):
         column_names: list[str] | None = None,
     ):
         self.X, self.y, self.sample_weight = X, y, sample_weight
-        self._names = column_names
+        self.names = column_names
 
     @classmethod
     def of(cls, X: object, y: object = None, sample_weight: object = None) -> DaskStream:
@@ -55,11 +55,6 @@ class DaskStream(Stream):
     def n_features(self) -> int:
         """The number of columns."""
         return int(self.X.shape[1])
-
-    @property
-    def column_names(self) -> list[str] | None:
-        """The names of the columns, where the table was a frame."""
-        return self._names
 
     def map_sum(self, function: Callable[..., Outcome], *shared: object) -> Outcome:
         """Return the sum over partitions of ``function(chunk, *shared)``.

@@ -283,16 +283,11 @@ def open_memory(
             f"All rows are needed at once, but {type(X).__name__} are read in pieces. Use a "
             "large-scale machine such as LargeScaleRidge, or load the rows into one table."
         )
-    return Table.of(X) if words is None else _read_training(X, y, codes=words == "codes")
-
-
-def _read_training(X: Any, y: Any, *, codes: bool) -> Table:
-    """Read a table of training: a frame by the plan that is made of it, any other as it is."""
-    if not is_frame(X):
-        return Table.of(X)
-    if has_columns_of_words(X):
-        return ColumnPlan.read_training(X, y, codes=codes).table
+    if words is not None and is_frame(X) and has_columns_of_words(X):
+        return ColumnPlan.read_training(X, y, codes=words == "codes").table
     table = Table.of(X)
+    if words is None or not is_frame(X):
+        return table
     plan = ColumnPlan.of_numbers(table)
     return replace(table, array=plan.without_sentinels(table.array), plan=plan)
 

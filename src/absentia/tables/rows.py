@@ -35,7 +35,8 @@ class Rows(ABC):
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns, where they have names that are text."""
-        return None
+        names = list(getattr(self, "names", None) or ())
+        return names if names and all(isinstance(name, str) for name in names) else None
 
     @property
     def labels(self) -> list[str]:

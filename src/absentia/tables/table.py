@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from absentia.engine.threads import computed_once
 from absentia.tables.plan_notes import absent_names, absent_note, warn
 from absentia.tables.reading import BoolArray, FloatArray, IntArray, as_table, is_frame
 from absentia.tables.rows import MemoryRows, RowIndex, Rows
@@ -33,8 +32,8 @@ class Table(MemoryRows):
     ``array`` (n_samples, n_features) has NaN where a value is missing, in the caller's own memory
     where possible: never write to it. ``lower`` and ``upper`` are limits of missing values,
     infinite where there is none, or None. ``errors`` are standard deviations of the errors of
-    observed values, zero where one is exact, or None. ``frame`` is the frame that was read, for the
-    names of its columns; ``names`` are these where they do not come from a frame.
+    observed values, zero where one is exact, or None. ``frame`` is the frame that was read, and
+    ``names`` are those of its columns.
     ``category_columns`` hold codes of categories. ``plan`` says how the columns of a frame became
     these; ``encoded``: they are the table's own, for densities, which know no frame.
     ``columns_checked``: an estimator has checked the names. ``sparse``: the rows were a sparse
@@ -44,7 +43,7 @@ class Table(MemoryRows):
     array: FloatArray
     frame: pd.DataFrame | None = None
     columns_checked: bool = False
-    names: tuple[str, ...] | None = None
+    names: tuple[Any, ...] | None = None
     category_columns: tuple[int, ...] = ()
     lower: FloatArray | None = None
     upper: FloatArray | None = None
@@ -60,7 +59,8 @@ class Table(MemoryRows):
         """Read a user's table, as :func:`absentia.tables.as_table` does."""
         if isinstance(X, Table):
             return X
-        return cls(as_table(X, minimum_rows=minimum_rows), X if is_frame(X) else None)
+        array = as_table(X, minimum_rows=minimum_rows)
+        return cls(array, X, names=tuple(X.columns)) if is_frame(X) else cls(array)
 
     @property
     def n_features(self) -> int:
@@ -83,20 +83,10 @@ class Table(MemoryRows):
         parts: Any = {n: None if (a := getattr(self, n)) is None else a[rows] for n in names}
         return replace(self, **parts, _whole=(self, rows), _known={})
 
-    @computed_once
-    def column_names(self) -> list[str] | None:
-        """The names of the columns, where they have names that are text."""
-        if self.names is not None:
-            return list(self.names)
-        if self.frame is None:
-            return None
-        names = list(self.frame.columns)
-        return names if names and all(isinstance(name, str) for name in names) else None
-
     @property
     def labels(self) -> list[str]:
         """Labels of the columns in messages."""
-        return super().labels if self.frame is None else [str(name) for name in self.frame.columns]
+        return super().labels if self.names is None else [str(name) for name in self.names]
 
     @property
     def mask(self) -> BoolArray:
@@ -196,7 +186,7 @@ class Table(MemoryRows):
 
     def as_named(self) -> FloatArray | pd.DataFrame:
         """Return what scikit-learn reads the names of the columns from."""
-        if self.names is None:
+        if self.names is None or self.frame is not None:
             return self.array if self.frame is None else self.frame
         import pandas as pd  # names without a frame come from one that was read
 
@@ -240,19 +230,15 @@ class Table(MemoryRows):
         table = self
         if self.column_names != names:
             absent = absent_names(self.column_names, names)
-            if absent and names:
-                table = self._with_absent(names, absent)
+            if absent and names:  # missing in every row
+                warn(absent_note(absent))
+                array = np.full((len(self), len(names)), np.nan)
+                array[:, [name not in absent for name in names]] = self.array
+                table = Table(array, names=tuple(names))
             else:
                 _check_feature_names(estimator, self.as_named(), reset=False)
         _check_n_features(estimator, table.array, reset=False)
         return replace(table._without_sentinels(estimator), columns_checked=True)
-
-    def _with_absent(self, names: list[str], absent: list[str]) -> Table:
-        """Return the table with columns of training that it lacks: missing in every row."""
-        warn(absent_note(absent))
-        array = np.full((len(self), len(names)), np.nan)
-        array[:, [name not in absent for name in names]] = self.array
-        return Table(array, names=tuple(names))
 
     def _without_sentinels(self, estimator: BaseEstimator) -> Table:
         """Return the table without the sentinels for missing values that training had."""
