@@ -260,29 +260,25 @@ class ColumnPlan(Stored):
         (n_categories, len(places)); None for numbers, and for columns that are left out.
         """
         found: list[tuple[str, tuple[int, ...], FloatArray | None]] = []
-        start = 0
+        columns = places_of(self.by_name, self.codes)
         for name, reading in self.by_name.items():
-            width = reading.width(self.codes)
-            places = tuple(range(start, start + width))
-            start += width
-            options = None
+            place = columns.get(name, slice(0, 0))
+            places, width, options = range(place.start, place.stop), reading.width(self.codes), None
             if width and reading.kind == "category" and (self.codes or not reading.encoding):
                 codes = np.arange(len(reading.categories), dtype=np.float64)[:, None]
                 options = codes if self.codes or width == 1 else np.eye(width)
                 options = (options - self.centres[list(places)]) / self.scales[list(places)]
-            found.append((name, places, options))
+            found.append((name, tuple(places), options))
         return found
 
     @property
     def supports(self) -> list[Support]:
         """The support of each encoded column, in the units of the encoded numbers."""
-        first = {places[0]: j for j, (_, places, _) in enumerate(self.groups()) if places}
-        own = (
-            self.readings[first[at]].support if at in first else Support()
-            for at in range(len(self.scales))
-        )
-        units = zip(self.centres, self.scales, strict=True)
-        return [support.scaled(*unit) for support, unit in zip(own, units, strict=True)]
+        own, readings = [Support()] * len(self.scales), self.by_name
+        for name, place in places_of(readings, self.codes).items():
+            own[place.start] = readings[name].support
+        units = zip(own, self.centres, self.scales, strict=True)
+        return [support.scaled(centre, scale) for support, centre, scale in units]
 
     def later(self, frame: pd.DataFrame) -> tuple[dict[str, Column], dict[str, ColumnReading]]:
         """Return the columns of a later pandas frame and their readings.
@@ -349,18 +345,18 @@ class ColumnPlan(Stored):
         values = own - self.centres
         values /= self.scales
         labels = self.labels
-        place = {label: j for j, label in enumerate(labels)}
         limits: dict[int, tuple[FloatArray, FloatArray]] = {}
         errors: FloatArray | None = None
-        for name, reading in readings.items():
-            if name in place and name in columns:
-                found = reading.errors(columns[name])
-                if found is not None:
-                    errors = np.zeros(own.shape) if errors is None else errors
-                    errors[:, place[name]] = found / self.scales[place[name]]
-            ends = reading.limits(columns[name]) if name in place and name in columns else None
+        for name, place in places_of(readings, self.codes).items():
+            if name not in columns:
+                continue
+            reading, column, j = readings[name], columns[name], place.start
+            found, ends = reading.errors(column), reading.limits(column)
+            if found is not None:
+                errors = np.zeros(own.shape) if errors is None else errors
+                errors[:, j] = found / self.scales[j]
             if ends is not None:
-                limits[place[name]] = ends
+                limits[j] = ends
         low = high = None
         if limits:
             low, high = np.full(own.shape, -np.inf), np.full(own.shape, np.inf)

@@ -227,11 +227,10 @@ def _with_supports(
     given: Mapping[str, Any],
 ) -> dict[str, ColumnReading]:
     """Return readings with the supports that were given, and inferred ones of other numbers."""
-    out, start = dict(readings), 0
+    out, places = dict(readings), places_of(readings, codes)
     for name, reading in readings.items():
-        width = reading.width(codes)
-        if width and reading.kind == "number":
-            values, column = own[:, start], columns[name]
+        if name in places and reading.kind == "number":
+            values, column = own[:, places[name].start], columns[name]
             label = f"{name} %" if column.is_text and "%" in column.marks() else name
             found = Support.of_values(values, label, limits=reading.counts.bounds > 0)
             if name in given:
@@ -249,7 +248,6 @@ def _with_supports(
                 f"supports names the column {name!r}, which is {kind}: only numbers have a "
                 "support. Use kinds to say that it is a number."
             )
-        start += width
     return out
 
 
