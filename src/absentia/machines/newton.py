@@ -96,7 +96,11 @@ def fit_gram(
         F = Kc + b
         change, K_change, b_change, slope = problem.newton_step(c, b, F)
         if np.sqrt(max(-slope, 0.0)) <= enough:
-            c, b, status = c + change, b + b_change, problem.status_without_steps()
+            c, b, status = c + change, b + b_change, SolverStatus.CONVERGED
+            # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose
+            # direction in the end, and no step is not a sign of the optimum.
+            if n_classes > 2 and weights.max() * K.diagonal().max() * np.finfo(float).eps > 1.0:
+                status = SolverStatus.STALLED
             break
         if step == max_iter:
             status = SolverStatus.EXHAUSTED
@@ -155,10 +159,6 @@ class _TwoClasses:
         K_change = self.K @ change
         slope = float((c[:, 0] + gradient) @ K_change + gradient.sum() * b_change[0])
         return change[:, None], K_change[:, None], b_change, slope
-
-    def status_without_steps(self) -> SolverStatus:
-        """Return what it means that no further step is needed."""
-        return SolverStatus.CONVERGED
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,12 +228,6 @@ class _SeveralClasses:
             K_direction = K_residual + size / previous * K_direction
             e_direction = e_residual + size / previous * e_direction
         return D, KD, e
-
-    def status_without_steps(self) -> SolverStatus:
-        # Where the rounding of the kernel alone outweighs the loss, conjugate gradients lose
-        # direction in the end, and no step is not a sign of the optimum.
-        rounding = self.weights.max() * self.K.diagonal().max() * np.finfo(float).eps
-        return SolverStatus.STALLED if rounding > 1.0 else SolverStatus.CONVERGED
 
 
 def factor_identity_plus(K: FloatArray, root: FloatArray) -> tuple[FloatArray, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from copy import copy
 from dataclasses import field
 from typing import ClassVar
 
@@ -77,14 +76,11 @@ class SVC(SupportVectorClassifier):
         if sample_weight is None or not (sample_weight > 0).all():
             return super()._solve(K, y, sample_weight)
         if not balanced:
-            some = copy(self)
-            some.class_weight = weights_of_present(self.class_weight, y)
+            some = self._with({"class_weight": weights_of_present(self.class_weight, y)})
             return super(SVC, some)._solve(K, y, sample_weight)
         # The solver balances the number of rows; here a row of weight two counts as two.
         factors = balanced_weights(y, sample_weight)
-        plain = copy(self)
-        plain.class_weight = None
-        solution = plain._solve(K, y, sample_weight * factors)
+        solution = self._with({"class_weight": None})._solve(K, y, sample_weight * factors)
         return solution | {"class_weight_": factors[np.unique(y, return_index=True)[1]]}
 
 

@@ -201,14 +201,8 @@ class LargeScaleMachine(ShowsColumns):
         return isinstance(self.metric, str) and self.metric == "learned"
 
     def _make_features(self) -> BaseEstimator:
-        shared: dict[str, Any] = {
-            "gamma": self.gamma,
-            "mask_weight": self.mask_weight,
-            "category_weight": self.category_weight,
-            "density": self.density,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-        }
+        names = ("gamma", "mask_weight", "category_weight", "density", "n_jobs", "random_state")
+        shared = {name: getattr(self, name) for name in names}
         if isinstance(self.features, str):
             if self.features == "fourier":
                 metric = "euclidean" if self._learns_metric() else self.metric

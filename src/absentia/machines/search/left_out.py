@@ -233,11 +233,10 @@ class Refits:
         weights: FloatArray,
         n_classes: int | None,
         left_out: Sequence[IntArray],
-        enough: float = _ENOUGH,
     ):
         self.Z = np.column_stack([Z, np.ones(len(Z))])
         self.y, self.weights, self.n_classes, self.left_out = y, weights, n_classes, left_out
-        self.tol = float(np.sqrt(enough * weights.sum()))
+        self.tol = float(np.sqrt(_ENOUGH * weights.sum()))
         self.gram = (self.Z * weights[:, None]).T @ self.Z
         self.kept = np.tile(weights, (len(left_out), 1))
         for own, rows in zip(self.kept, left_out, strict=True):
