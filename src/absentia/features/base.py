@@ -49,15 +49,11 @@ class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, 
     _n_features_out: int
 
     def transform(self, X: TableLike) -> Any:
-        """Return the features of rows.
+        """Return the features of rows, (n_samples, n_components), lazy ones of a lazy table.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components), or a lazy table of the kind of ``X``
         """
         check_is_fitted(self)
         return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
@@ -97,10 +93,6 @@ class BeliefFeatures(MapsRows):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts in the density. Weights of chunks come with the chunks.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         rows = open_rows(X, None, sample_weight, words=self._words())

@@ -73,10 +73,6 @@ class MaskFeatures(MapsRows):
         ----------
         X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
         y : ignored
-
-        Returns
-        -------
-        self
         """
         n_frequencies = frequencies_for(self.n_components)
         rows = open_rows(X, words="codes")
