@@ -128,10 +128,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
             Weights of the rows, in fitting and in scoring members.
         groups : array-like of shape (n_samples,), optional
             Rows of one group (a patient, a site) are never on both sides of a fold.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         require_one_target(self, y)
@@ -245,9 +241,6 @@ class AutoMachine(TakesMissing, ShowsColumns):
             )
         return table
 
-    def _answers(self, table: FloatArray | Table) -> FloatArray:
-        return self.committee_.answer(table)
-
     def _decoded(
         self, answers: FloatArray, rows: Table, codes: Learned
     ) -> tuple[FloatArray, FloatArray | None]:
@@ -256,7 +249,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
 
     def _with_noise(self, table: FloatArray | Table) -> tuple[FloatArray, FloatArray | None]:
         """Return predictions, and the variance of the target about each where that differs."""
-        return self._answers(table), None
+        return self._decoded(self.committee_.answer(table), as_rows(table), self.__dict__)
 
     def _noise(self) -> float | None:
         """Return the variance of the target about all predictions, None where it differs."""

@@ -127,17 +127,13 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     log_loss_: float
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class.
+        """Return the probability of each class, (n_samples, n_classes).
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
-        return self._answers(self._table(X))
+        return self._with_noise(self._table(X))[0]
 
     def _learning_rows(
         self, table: Table, y: ArrayLike, weights: FloatArray | None
@@ -234,20 +230,16 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     log_target: bool | Literal["auto"] = False
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Return the prediction for each row.
+        """Return the prediction for each row, (n_samples,).
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
-        return self._answers(self._table(X))[:, 0]
+        return self._with_noise(self._table(X))[0][:, 0]
 
     def predict_interval(self, X: TableLike, coverage: float = 0.9) -> FloatArray:
-        """Return an interval for the target of each row, from out-of-fold errors.
+        """Return an interval for the target of each row, (n_samples, 2), from out-of-fold errors.
 
         The half-width is a quantile of the absolute out-of-fold errors, relative to the error that
         is expected for what the row misses: rows without the columns that matter get wider
@@ -258,10 +250,6 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         ----------
         X : array-like or frame of shape (n_samples, n_features)
         coverage : float, default=0.9
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
         """
         FRACTION.check("coverage", coverage)
         table = self._table(X)
@@ -270,13 +258,6 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         ends = np.stack([centre - half, centre + half], axis=1)
         ends = self.target_mean_ + self.target_scale_ * ends
         return np.maximum(np.exp(ends) if self.log_target_ else ends, self.target_least_)
-
-    def _answers(self, table: FloatArray | Table) -> FloatArray:
-        return self._with_noise(table)[0]
-
-    def _with_noise(self, table: FloatArray | Table) -> tuple[FloatArray, FloatArray | None]:
-        rows = as_rows(table)
-        return self._decoded(self.committee_.answer(table), rows, self.__dict__)
 
     def _decoded(
         self, answers: FloatArray, rows: Table, codes: Learned
