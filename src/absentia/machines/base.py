@@ -51,7 +51,7 @@ from absentia.kernels.named_kernels import (
 )
 from absentia.kernels.repair import check_psd
 from absentia.machines.gram_matrices import GramRows, gram_tiles
-from absentia.machines.relevance import draw_relevance, relevance_of
+from absentia.machines.search.kernel_family import draw_relevance, relevance_of
 from absentia.machines.search.widths import WIDTH_PRIOR, kernel_by_leave_one_out
 from absentia.machines.validation import (
     Shift,
