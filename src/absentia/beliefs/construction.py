@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,9 +10,6 @@ from absentia.beliefs.prior import Prior
 from absentia.missingness import Patterns
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.stored import frozen
-
-if TYPE_CHECKING:
-    pass
 
 
 def moments_by_row(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from absentia.beliefs import Prior
 from absentia.engine.gram.explicit import explicit_rows
 from absentia.engine.gram.pair_tiles import few_rows, gram_rows
-from absentia.engine.gram.products import TILE, in_lanes, row_products
+from absentia.engine.gram.products import in_lanes, row_products
 from absentia.engine.lanes import LANES
 from absentia.engine.principal import principal_log_determinants
 from absentia.engine.threads import bounded_blocks, run_tiles
@@ -69,7 +69,7 @@ class LaneColumns(NamedTuple):
     """
 
     means: FloatArray  # (m, d), relative to the mean of their density
-    lanes: FloatArray  # the means in lanes, filled up to whole tiles with zeros
+    lanes: FloatArray  # the means in lanes, filled up with zeros
     constants: FloatArray  # (m,), added to the logarithm
     groups: IntArray  # (m,), into what follows
     members: IntArray  # (n_groups, d), what a group misses (or has), ascending
@@ -103,9 +103,7 @@ class LaneColumns(NamedTuple):
             images = row_products(means, in_lanes(precision), d)
             lengths = np.einsum("ij,ij->i", images, means)
             constants += np.where(observed[groups], 0.5 * lengths, 0.0)
-        whole_tiles = np.zeros((-(-len(means) // TILE) * TILE, d))
-        whole_tiles[: len(means)] = means
-        lanes = in_lanes(whole_tiles)
+        lanes = in_lanes(means)
         return cls(means, lanes, constants, groups, index, sizes, observed, precision)
 
 

@@ -60,75 +60,71 @@ def width_gradient(
         pairs = folded
         if log_factor is not None:
             pairs = folded * np.exp(log_factor(a, b, ordering.rows, ordering.rows))
-        sums = _Sums(rows, columns, smoothing, pairs, scaled)
-        found = sums.in_numpy() if small else None
-        total += sums.in_lanes(threads) if found is None else found
+        term = rows, columns, smoothing, pairs, scaled
+        found = _sum_in_numpy(*term) if small else None
+        total += _sum_in_lanes(*term, threads) if found is None else found
     return total
 
 
-class _Sums:
-    """The sum of one pair of components, over pairs of rows on and below the diagonal."""
+def _sum_in_numpy(
+    rows: Side, columns: Side, smoothing: Smoothing, weights: FloatArray, scaled: bool
+) -> FloatArray | None:
+    """Return the sum of one pair of components over pairs of rows on and below the diagonal.
 
-    def __init__(
-        self, rows: Side, columns: Side, smoothing: Smoothing, weights: FloatArray, scaled: bool
-    ):
-        self.rows = rows
-        self.columns = columns
-        self.smoothing = smoothing
-        self.weights = weights
-        self.scaled = scaled
-        self.variances = np.diagonal(smoothing.covariance).copy()
+    One group of rows at a time, from covariances and differences, as the Gram matrix of small
+    tables; None where rounding is large.
+    """
+    groups, local = np.unique(rows.ordering.groups, return_inverse=True)
+    ours, theirs = rows.covariances(groups), columns.covariances(groups)
+    weights, variances = np.tril(weights), np.diagonal(smoothing.covariance)
+    total = np.zeros(smoothing.n_features)
+    for group in range(len(groups)):
+        own = np.flatnonzero(local == group)
+        V = smoothing.covariance + ours[group] + theirs
+        signs, log_dets = np.linalg.slogdet(V)
+        if (signs <= 0).any():
+            return None
+        inverses = np.linalg.inv(V)
+        differences = rows.means[own] - columns.means[:, None]
+        solved = differences @ inverses[local]
+        logs = rows.constants[own] + columns.constants[:, None]
+        logs -= 0.5 * np.einsum("jik,jik->ji", solved, differences)
+        if scaled:
+            logs -= 0.5 * (log_dets - smoothing.log_determinant)[local, None]
+        pairs = weights[own].T * np.exp(np.minimum(logs, 700.0))
+        derivative = variances * np.einsum("ji,jik->k", pairs, solved**2)
+        if scaled:
+            counts = np.bincount(local, pairs.sum(axis=1), len(groups))
+            diagonals = np.diagonal(inverses, axis1=1, axis2=2)
+            derivative += counts @ (1 - variances * diagonals)
+        total += 0.5 * derivative
+    return total
 
-    def in_numpy(self) -> FloatArray | None:
-        """Return the sum of all pairs, one group of rows at a time; None where rounding is large.
 
-        From covariances and differences, as the Gram matrix of small tables.
-        """
-        groups, local = np.unique(self.rows.ordering.groups, return_inverse=True)
-        ours, theirs = self.rows.covariances(groups), self.columns.covariances(groups)
-        weights = np.tril(self.weights)
-        total = np.zeros(self.smoothing.n_features)
-        for group in range(len(groups)):
-            rows = np.flatnonzero(local == group)
-            V = self.smoothing.covariance + ours[group] + theirs
-            signs, log_dets = np.linalg.slogdet(V)
-            if (signs <= 0).any():
-                return None
-            inverses = np.linalg.inv(V)
-            differences = self.rows.means[rows] - self.columns.means[:, None]
-            solved = differences @ inverses[local]
-            logs = self.rows.constants[rows] + self.columns.constants[:, None]
-            logs -= 0.5 * np.einsum("jik,jik->ji", solved, differences)
-            if self.scaled:
-                logs -= 0.5 * (log_dets - self.smoothing.log_determinant)[local, None]
-            pairs = weights[rows].T * np.exp(np.minimum(logs, 700.0))
-            derivative = self.variances * np.einsum("ji,jik->k", pairs, solved**2)
-            if self.scaled:
-                counts = np.bincount(local, pairs.sum(axis=1), len(groups))
-                diagonals = np.diagonal(inverses, axis1=1, axis2=2)
-                derivative += counts @ (1 - self.variances * diagonals)
-            total += 0.5 * derivative
-        return total
-
-    def in_lanes(self, threads: int) -> FloatArray:
-        """Return the sum of all rows against the columns up to them."""
-        n = len(self.rows.means)
-        totals = np.zeros((n, self.smoothing.n_features))
-        threads = threads_that_pay(threads, n**2)
-        sums = totals, np.ascontiguousarray(self.weights), self.scaled
-        region = Region(Target(totals, 0, True, True, self.scaled), 0, n, n, threads)
-        sides = self.rows, self.columns, self.smoothing
-        if uses_lanes(*sides) and self.rows.is_conditioned:
-            prepared = LaneColumns.of(self.columns, 0, True, self.scaled)
-            columns = prepared._replace(constants=prepared.constants + self.columns.constants)
-            rows = LaneRows.conditioned(*sides)
-            run_tiles(width_rows, region.tiles(0, n), threads, *sums, rows, columns)
-        else:
-            for tiles, left, own, others in explicit_blocks(*sides, region):
-                run_tiles(
-                    explicit_width_rows, tiles, threads, *sums, self.variances, left, own, others
-                )
+def _sum_in_lanes(
+    rows: Side,
+    columns: Side,
+    smoothing: Smoothing,
+    weights: FloatArray,
+    scaled: bool,
+    threads: int,
+) -> FloatArray:
+    """Return the same sum, eight rows at a time."""
+    n = len(rows.means)
+    totals = np.zeros((n, smoothing.n_features))
+    threads = threads_that_pay(threads, n**2)
+    sums = totals, np.ascontiguousarray(weights), scaled
+    region = Region(Target(totals, 0, True, True, scaled), 0, n, n, threads)
+    if uses_lanes(rows, columns, smoothing) and rows.is_conditioned:
+        prepared = LaneColumns.of(columns, 0, True, scaled)
+        others = prepared._replace(constants=prepared.constants + columns.constants)
+        own = LaneRows.conditioned(rows, columns, smoothing)
+        run_tiles(width_rows, region.tiles(0, n), threads, *sums, own, others)
         return totals.sum(axis=0)
+    variances = np.diagonal(smoothing.covariance).copy()
+    for tiles, *block in explicit_blocks(rows, columns, smoothing, region):
+        run_tiles(explicit_width_rows, tiles, threads, *sums, variances, *block)
+    return totals.sum(axis=0)
 
 
 def self_width_gradient(
