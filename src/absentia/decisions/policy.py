@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from absentia.decisions.trial_model import Loss, TrialModel, absent_cells, cells
 from absentia.predictions.wrapped_model import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, table_as
 from absentia.tables.frames import with_cells
+from absentia.tables.phrases import counted
 from absentia.tables.reading import as_frame, is_frame
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class AcquisitionTrace:
     def __repr__(self) -> str:
         n_steps, n = self.measured.shape
         return (
-            f"AcquisitionTrace of {n} row{'s' * (n != 1)}: {(self.measured >= 0).sum()} values "
-            f"measured in {n_steps} step{'s' * (n_steps != 1)} for {self.spent[-1].sum():g}"
+            f"AcquisitionTrace of {counted(n, 'row')}: {(self.measured >= 0).sum()} values "
+            f"measured in {counted(n_steps, 'step')} for {self.spent[-1].sum():g}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -176,15 +177,12 @@ class AcquisitionPolicy:
         shared = {f.name: getattr(self, f.name) for f in fields(self)}
         del shared["model"], shared["max_steps"]
         found = measure_next(self.model, measuring.rows(rows), **shared | {"costs": costs})
-        worth = np.where(
-            np.isnan(found.gain) | measuring.hopeless[rows], -np.inf, found.gain_per_cost
-        )
+        beyond = measuring.hopeless[rows]
         if self.budget is not None:
-            worth[costs[None, :] + spent[:, None] > self.budget] = -np.inf
-        column = worth.argmax(axis=1)
-        at = np.arange(len(rows))
-        pays = worth[at, column] > self.stop_below
-        return np.where(pays, column, -1), np.where(pays, found.gain[at, column], 0.0)
+            beyond |= costs + spent[:, None] > self.budget
+        gain = np.where(beyond, np.nan, found.gain)
+        column = replace(found, gain=gain).best_column
+        return column, np.where(column >= 0, gain[np.arange(len(rows)), column], 0.0)
 
 
 @dataclass(eq=False)
