@@ -18,8 +18,7 @@ from absentia.predictions.marginal import find_density
 from absentia.recipe.model import TableModel
 from absentia.studio.jobs import train
 from absentia.studio.reports import row_page
-from absentia.studio.row_answers import FieldValue, RowAnswers
-from absentia.studio.row_pictures import _round_points
+from absentia.studio.row_answers import FieldValue, RowAnswers, _round_points
 from studio.tables_of_mine import HOSTILE, mixed_table, small_model
 
 KNOWN = {

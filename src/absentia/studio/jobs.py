@@ -16,8 +16,7 @@ from absentia.recipe import training
 from absentia.recipe.comparison import QUICK_METHODS, QUICK_ROWS, QUICK_SECONDS, compare
 from absentia.recipe.learning_table import sample_in_proportion, split_target
 from absentia.recipe.model import TableModel
-from absentia.studio.row_answers import RowAnswers
-from absentia.studio.row_pictures import QUICK, Json
+from absentia.studio.row_answers import QUICK, Json, RowAnswers
 from absentia.tables.column_plan import ReadFrame
 
 if TYPE_CHECKING:

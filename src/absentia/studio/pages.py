@@ -26,8 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.safe_text import printable
 from absentia.reports.suspects import suspects
-from absentia.studio.row_answers import FieldValue
-from absentia.studio.row_pictures import Json
+from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import (
     BUNDLED,
     Gone,

@@ -1,4 +1,4 @@
-"""Answers of a model for the page: one row as a form, or a batch."""
+"""Answers of a model for the page: one row as a form, beliefs about its fields, or a batch."""
 
 from __future__ import annotations
 
@@ -7,20 +7,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import norm
 
+from absentia.beliefs.column_trials import marginals, option_probabilities
 from absentia.densities.fit_density import believe
+from absentia.densities.missing_values import MissingValues
 from absentia.parameters import POSITIVE
 from absentia.predictions import Explanation
 from absentia.predictions.marginal import find_density
 from absentia.recipe.model import Doubts, TableModel
-from absentia.studio.row_pictures import QUICK, Json, RowPictures
-from absentia.tables import Table
+from absentia.tables import FloatArray, Table
 from absentia.tables.column_plan import ReadFrame
 from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from absentia.beliefs.column_trials import BeliefColumn
+
+Json = dict[str, Any]
+
+#: The most points at which the belief about a number is drawn, and what-if answers are computed,
+#: and how many standard deviations of training they reach from the mean.
+_POINTS, _REACH = 60, 4.0
+#: Steps below a day, in minutes.
+_MINUTES = np.array([1, 5, 15, 30, 60, 180, 360, 720, 1440])
+#: Coalitions and draws of an explanation that keeps up with typing.
+QUICK = {"max_coalitions": 256, "n_draws": 32, "tolerance": 0.05}
 #: Draws of a row with bounds, and the fewest of them that must lie within the bounds.
 _DRAWS, _FEWEST_DRAWS = 4000, 25
 _MOST_BATCH_ROWS = 5000
@@ -47,7 +60,12 @@ class RowAnswers:
         plan = model.encoder.plan_
         self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
         self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
-        self.pictures = RowPictures(model, self.classes)
+        self._believed = MissingValues.of(find_density(model.machine), [], len(plan.scales), plan)
+        self._columns = {
+            column.name: column
+            for column in self._believed.columns
+            if column.believed and (column.options is not None or len(column.places) == 1)
+        }
 
     @property
     def names(self) -> list[str]:
@@ -99,7 +117,7 @@ class RowAnswers:
             "unread": unread,
             "next": self._next(row, dict(costs or {})),
             "n_unknown": int(self._unknown_fields(row)[0]),
-            "beliefs": self.pictures.beliefs(row),
+            "beliefs": self._beliefs(row),
         }
 
     def parts(self, values: Mapping[str, FieldValue]) -> Json:
@@ -118,8 +136,24 @@ class RowAnswers:
         return found if found.values.ndim == 2 else found.of(int(found.prediction[0].argmax()))
 
     def what_if(self, values: Mapping[str, FieldValue], name: str) -> list[Any]:
-        """Return the answers of a row for the points of one of its fields."""
-        return self.pictures.what_if(self._row(values)[0], name)
+        """Return the answer for each point of a field: a class and its probability, or a number."""
+        if name not in self._columns:
+            raise ValueError(f"There is no field {name!r} with a picture.")
+        column, model, row = self._columns[name], self.model, self._row(values)[0]
+        points = self._points(column)
+        rows = row[np.zeros(len(points), dtype=np.intp)]
+        cells = np.zeros(rows.shape, dtype=bool)
+        cells[:, list(column.places)] = True
+        array = rows.array.copy()
+        array[:, list(column.places)] = points
+        rows = replace(rows.hiding(cells), array=array, _whole=None, _known={})
+        if model.classes is None:
+            return model.predict(rows).tolist()
+        chances = model.probabilities(rows)
+        return [
+            [self.classes[best], float(row[best])]
+            for best, row in zip(chances.argmax(axis=1), chances, strict=True)
+        ]
 
     def _row(self, values: Mapping[str, FieldValue]) -> tuple[Table, list[str], str]:
         """Return a row of the form in the units of the machine, fields not read, and a note."""
@@ -215,6 +249,53 @@ class RowAnswers:
             for entry in self.model.next_measurements(row, known)[0]
         ]
 
+    def _beliefs(self, row: Table) -> Json:
+        """Return the belief about each unknown field: the labels of its points, and heights.
+
+        Heights are probabilities of categories, or a density whose largest value is one.
+        """
+        believed, found = self._believed.believe(row), Json()
+        for name, column in self._columns.items():
+            if not row.unknown[0, list(column.places)].all():
+                continue
+            if column.options is not None:
+                heights = option_probabilities(believed, column)[0]
+            else:
+                number, points = column.numbers[0], self._points(column)[:, 0]
+                curve = None if believed.margins is None else believed.margins.curves[number]
+                scores = points if curve is None else curve.forward(points)
+                weights, means, spreads = marginals(believed, np.zeros(1, dtype=int), number)
+                heights = norm.pdf(scores[:, None], means, np.maximum(spreads, 1e-9)) @ weights[0]
+                heights = heights * np.gradient(scores, points)
+                heights = heights / (heights.max() or 1.0)
+            found[name] = {"labels": self._labels(column), "heights": heights.tolist()}
+        return found
+
+    def _points(self, column: BeliefColumn) -> FloatArray:
+        """Return encoded values to try, shape (n_points, n_places)."""
+        if column.options is not None:
+            return column.options
+        encoder, place = self.model.encoder, column.places[0]
+        plan = encoder.plan_
+        centre, scale = plan.centres[place], plan.scales[place]
+        low, high = encoder.ranges_[encoder.columns_.index(column.name)]
+        # One wild value of training must not press the others together.
+        low, high = max(low, centre - _REACH * scale), min(high, centre + _REACH * scale)
+        reading = plan.by_name[column.name]
+        points = _round_points(low, high, in_days=reading.kind != "number")
+        points = np.unique(reading.support.nearest(points))
+        return (points[:, None] - centre) / scale
+
+    def _labels(self, column: BeliefColumn) -> list[str]:
+        plan = self.model.encoder.plan_
+        reading, points = plan.by_name[column.name], self._points(column)
+        if column.options is not None:
+            return list(reading.categories)
+        own = points[:, 0] * plan.scales[column.places[0]] + plan.centres[column.places[0]]
+        if reading.kind == "number":
+            return [np.format_float_positional(x, 10, fractional=False, trim="-") for x in own]
+        return [str(value).removesuffix(" 00:00:00") for value in reading.restored(own)]
+
     def _unknown_fields(self, rows: Table) -> np.ndarray:
         """Return the number of fields of each row without even a bound."""
         starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
@@ -234,3 +315,14 @@ def _check_batch(frame: pd.DataFrame) -> None:
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def _round_points(low: float, high: float, *, in_days: bool) -> FloatArray:
+    """Return multiples of a round number, from somewhat below a range to somewhat above it."""
+    room = 0.08 * (high - low or 1.0)
+    least = (high - low + 2 * room) / (_POINTS - 2)
+    unit = 10.0 ** np.floor(np.log10(least))
+    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= least * (1 - 1e-9))
+    if in_days and least <= 1:
+        step = _MINUTES[np.searchsorted(_MINUTES, min(1440 * least, 1440))] / 1440
+    return step * np.arange(np.floor((low - room) / step), np.ceil((high + room) / step) + 1)

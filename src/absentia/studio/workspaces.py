@@ -23,8 +23,7 @@ from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.reports import batch_page, row_page
-from absentia.studio.row_answers import FieldValue, RowAnswers
-from absentia.studio.row_pictures import Json
+from absentia.studio.row_answers import FieldValue, Json, RowAnswers
 from absentia.tables.columns.guesses import id_note, read_columns
 from absentia.tables.phrases import OVERRULED
 
