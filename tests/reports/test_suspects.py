@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.cli import main
-from absentia.reports.suspects import suspects
+from absentia.reports.describing import suspects
 
 pd = pytest.importorskip("pandas")
 

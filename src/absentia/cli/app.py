@@ -68,7 +68,7 @@ def describe(
     """Describe which values are missing from a table, and whether they look random."""
     from absentia import describe_missingness
     from absentia.recipe.learning_table import without_columns
-    from absentia.reports.suspects import suspects
+    from absentia.reports.describing import suspects
     from absentia.tables.files.formats import replaced
 
     check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))

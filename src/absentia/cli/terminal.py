@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from absentia.reports.safe_text import printable
-from absentia.tables.phrases import OVERRULED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +134,8 @@ def kinds_of(
 
 def as_options(notes: str) -> str:
     """Return notes that name the options of the command line in place of those of Python."""
+    from absentia.tables.phrases import OVERRULED
+
     return OVERRULED.sub(lambda found: f"{_OPTIONS[found[2]]} {found[1]}", notes)
 
 

@@ -1,20 +1,26 @@
-"""Description of missing values: rates, patterns, columns missing together, Little's test."""
+"""Description of missing values, and of the cells that are least likely given their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from absentia.densities.suspicious_cells import suspicious_cells
 from absentia.engine.threads import bounded_slices
+from absentia.hidden_warnings import hidden_warnings
 from absentia.missingness import Patterns
 from absentia.reports.little import little_test
 from absentia.reports.missingness_report import MissingnessReport
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
+from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.phrases import infinite_note, listed
 from absentia.tables.reading import as_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["describe_missingness"]
 
@@ -22,6 +28,8 @@ __all__ = ["describe_missingness"]
 _PATIENCE = 1e9
 # Columns whose missingness is compared with each other, which takes the square of their number.
 _MOST_COMPARED = 300
+# Rows times the cube of the columns up to which cells are judged.
+_MOST_JUDGED = 3e7
 
 
 def describe_missingness(
@@ -181,3 +189,35 @@ def _blocks(patterns: Patterns) -> tuple[tuple[int, ...], ...]:
         if len(columns) > 1 and mask.any() and not mask.all()
     ]
     return tuple(sorted(groups, key=lambda columns: (-len(columns), columns)))
+
+
+def suspects(
+    frame: pd.DataFrame, kinds: Mapping[str, str] | None = None, most: int = 10
+) -> list[dict[str, Any]]:
+    """Return the most suspicious cells: row (counted from 1), column, value and expected value.
+
+    Empty where there are none, and where the table is too large or holds nothing to judge them by.
+    """
+    if len(frame) < 10 or len(frame) * frame.shape[1] ** 3 > _MOST_JUDGED:
+        return []
+    try:
+        with hidden_warnings():
+            plan = ColumnPlan.of(frame, kinds=dict(kinds or {}))
+            found = suspicious_cells("gaussian", plan.read(frame))
+    except ValueError:
+        return []
+    return [
+        {
+            "row": int(found.rows[k]) + 1,
+            "column": found.names[found.columns[k]],
+            "value": _cell_text(found.values[k]),
+            "expected": _cell_text(found.expected[k]),
+        }
+        for k in range(min(most, len(found)))
+    ]
+
+
+def _cell_text(value: Any) -> str:
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat()[:10])
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -24,8 +24,8 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from absentia.reports.describing import suspects
 from absentia.reports.safe_text import printable
-from absentia.reports.suspects import suspects
 from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import (
     BUNDLED,
