@@ -9,42 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from absentia.cli import terminal
 from absentia.cli.model_commands import ask, explain, predict, train
-from absentia.cli.terminal import (
-    CategoriesOption,
-    DatesOption,
-    FileArgument,
-    ForceOption,
-    IgnoreOption,
-    JobsOption,
-    KeepIdsOption,
-    NumbersOption,
-    QuietOption,
-    SheetOption,
-    TargetOption,
-    TaskOption,
-    as_options,
-    check_output,
-    kinds_of,
-    names_in,
-    new_app,
-    options,
-    read_table,
-    say,
-    table_name,
-)
 from absentia.reports.safe_text import printable
 
 if TYPE_CHECKING:
     from absentia.recipe.comparison import Comparison
 
-app = new_app("absentia", "Learn from tables with missing values, without filling them in.")
-app.callback()(options)
+app = terminal.new_app("absentia", terminal.options.__doc__ or "")
+app.callback()(terminal.options)
 
 
 @app.command()
 def describe(
-    file: FileArgument,
+    file: terminal.FileArgument,
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw it as a .png, .svg or .pdf file.")
     ] = None,
@@ -52,18 +30,18 @@ def describe(
         Path | None,
         typer.Option(metavar="PAGE", help="Write a page with pictures as a .html file."),
     ] = None,
-    ignore: IgnoreOption = None,
-    categories: CategoriesOption = None,
-    numbers: NumbersOption = None,
-    dates: DatesOption = None,
+    ignore: terminal.IgnoreOption = None,
+    categories: terminal.CategoriesOption = None,
+    numbers: terminal.NumbersOption = None,
+    dates: terminal.DatesOption = None,
     test: Annotated[
         bool | None,
         typer.Option(
             "--test/--no-test", help="Whether to run Little's test; by default only if it is quick."
         ),
     ] = None,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
 ) -> None:
     """Describe which values are missing from a table, and whether they look random."""
     from absentia import describe_missingness
@@ -71,10 +49,10 @@ def describe(
     from absentia.reports.describing import suspects
     from absentia.tables.files.formats import replaced
 
-    check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
-    check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
-    frame = without_columns(read_table(file, sheet), names_in(ignore) or ())
-    kinds = kinds_of(categories, numbers, dates)
+    terminal.check_output(plot, inputs=[file], force=force, endings=(".png", ".svg", ".pdf"))
+    terminal.check_output(html, inputs=[file], force=force, endings=(".html", ".htm"))
+    frame = without_columns(terminal.read_table(file, sheet), terminal.names_in(ignore) or ())
+    kinds = terminal.kinds_of(categories, numbers, dates)
     report = describe_missingness(frame, mcar_test="auto" if test is None else test, kinds=kinds)
     print(report)
     found = suspects(frame, kinds)
@@ -86,11 +64,11 @@ def describe(
     if plot is not None:
         with replaced(plot) as draft:
             report.plot().savefig(draft, dpi=150)
-        say(f"Picture written to {plot}.")
+        terminal.say(f"Picture written to {plot}.")
     if html is not None:
         with replaced(html) as draft:
-            draft.write_text(report.to_html(table_name(file)), encoding="utf-8")
-        say(f"Page written to {html}.")
+            draft.write_text(report.to_html(terminal.table_name(file)), encoding="utf-8")
+        terminal.say(f"Page written to {html}.")
 
 
 for command in (train, predict, ask, explain):
@@ -99,8 +77,8 @@ for command in (train, predict, ask, explain):
 
 @app.command()
 def compare(
-    file: FileArgument,
-    target: TargetOption,
+    file: terminal.FileArgument,
+    target: terminal.TargetOption,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +87,7 @@ def compare(
             "hist-gradient-boosting, lightgbm and catboost.",
         ),
     ] = None,
-    task: TaskOption = None,
+    task: terminal.TaskOption = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Write a page and a picture into this folder."),
@@ -124,18 +102,18 @@ def compare(
     repeats: Annotated[
         int, typer.Option(min=1, max=20, help="Number of times that the folds are drawn.")
     ] = 1,
-    ignore: IgnoreOption = None,
-    categories: CategoriesOption = None,
-    numbers: NumbersOption = None,
-    dates: DatesOption = None,
-    keep_ids: KeepIdsOption = False,
-    jobs: JobsOption = 1,
+    ignore: terminal.IgnoreOption = None,
+    categories: terminal.CategoriesOption = None,
+    numbers: terminal.NumbersOption = None,
+    dates: terminal.DatesOption = None,
+    keep_ids: terminal.KeepIdsOption = False,
+    jobs: terminal.JobsOption = 1,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Random seed; another one gives other folds.")
     ] = 0,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
+    quiet: terminal.QuietOption = False,
 ) -> None:
     """Find out which method suits your table, by cross-validation.
 
@@ -151,27 +129,28 @@ def compare(
             raise ValueError(f"{report} is a file; give the name of a folder.")
         report.mkdir(parents=True, exist_ok=True)
         for place in places:
-            check_output(place, inputs=[file], force=force, endings=())
+            terminal.check_output(place, inputs=[file], force=force, endings=())
     found = comparison.compare(
-        read_table(file, sheet),
+        terminal.read_table(file, sheet),
         target,
         task=task,
-        methods=names_in(methods) or (comparison.QUICK_METHODS if quick else None),
-        ignore=names_in(ignore) or (),
-        kinds=kinds_of(categories, numbers, dates),
+        methods=terminal.names_in(methods) or (comparison.QUICK_METHODS if quick else None),
+        ignore=terminal.names_in(ignore) or (),
+        kinds=terminal.kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
         repeats=repeats,
         max_rows=max_rows or (comparison.QUICK_ROWS if quick else 1000),
         random_state=seed,
         n_jobs=jobs,
         time_budget=comparison.QUICK_SECONDS if quick else None,
-        step=lambda share, text: None if quiet else say(f"{100 * share:3.0f} %  {text}"),
+        step=lambda share, text: None if quiet else terminal.say(f"{100 * share:3.0f} %  {text}"),
     )
     advice = train_command(found, file, target)
-    print(printable(as_options(found.to_text(advice)), lines=True))
+    title = f"Methods for {terminal.table_name(file)}"
+    print(printable(terminal.as_options(found.to_text(advice)), lines=True))
     if report is not None:
         with replaced(places[0]) as draft:
-            draft.write_text(found.to_html(f"Methods for {table_name(file)}", advice), "utf-8")
+            draft.write_text(found.to_html(title, advice), "utf-8")
         with replaced(places[1]) as draft:
             found.plot().savefig(draft, dpi=144, format="png")
         print(f"Page written to {places[0]}.")
@@ -193,7 +172,7 @@ def train_command(found: Comparison, file: str, target: str) -> str:
 def warmup() -> None:
     """Compile the library's loops for this processor, so that the first fit need not wait."""
     warm_up()
-    say("All loops are compiled and cached on disk.")
+    terminal.say("All loops are compiled and cached on disk.")
 
 
 def warm_up() -> None:
@@ -238,7 +217,7 @@ def studio(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether to open the page in a browser.")
     ] = True,
-    sheet: SheetOption = None,
+    sheet: terminal.SheetOption = None,
 ) -> None:
     """Open a page on this computer to look at a table, train on it, and ask about one row.
 
@@ -249,10 +228,10 @@ def studio(
 
     if file is None and sheet is not None:
         raise ValueError("--sheet names a sheet of the table to open: give an Excel file as well.")
-    frame = None if file is None else read_table(file, sheet)
+    frame = None if file is None else terminal.read_table(file, sheet)
     serve(
         frame=frame,
-        name="" if file is None else table_name(file),
+        name="" if file is None else terminal.table_name(file),
         port=port,
         browser=browser,
         say=lambda address: print(address, flush=True),

@@ -12,32 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from absentia.cli.terminal import (
-    CategoriesOption,
-    DatesOption,
-    FileArgument,
-    ForceOption,
-    IgnoreOption,
-    KeepIdsOption,
-    KeepUnusedOption,
-    ModelArgument,
-    NumbersOption,
-    OutputOption,
-    QuietOption,
-    SheetOption,
-    TargetOption,
-    TaskOption,
-    as_options,
-    check_output,
-    kinds_of,
-    names_in,
-    place_now,
-    read_table,
-    read_table_and_cells,
-    say,
-    supports_of,
-    write_table,
-)
+from absentia.cli import terminal
 from absentia.reports.safe_text import printable
 
 if TYPE_CHECKING:
@@ -50,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def train(
-    file: FileArgument,
-    target: TargetOption,
+    file: terminal.FileArgument,
+    target: terminal.TargetOption,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
     ],
@@ -69,12 +44,12 @@ def train(
             metavar="SECONDS", help="Try no more models after this time (automatic only)."
         ),
     ] = None,
-    task: TaskOption = None,
-    ignore: IgnoreOption = None,
-    categories: CategoriesOption = None,
-    numbers: NumbersOption = None,
-    dates: DatesOption = None,
-    keep_ids: KeepIdsOption = False,
+    task: terminal.TaskOption = None,
+    ignore: terminal.IgnoreOption = None,
+    categories: terminal.CategoriesOption = None,
+    numbers: terminal.NumbersOption = None,
+    dates: terminal.DatesOption = None,
+    keep_ids: terminal.KeepIdsOption = False,
     support: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,9 +64,9 @@ def train(
             metavar="SHARE", help="Hold out this share of the rows for predict --coverage."
         ),
     ] = 0.0,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
+    quiet: terminal.QuietOption = False,
 ) -> None:
     """Train a model on a table, and save it in a file.
 
@@ -103,26 +78,26 @@ def train(
     from absentia import save
     from absentia.recipe import training
 
-    check_output(output, inputs=[file], force=force, endings=())
+    terminal.check_output(output, inputs=[file], force=force, endings=())
     found = training.train(
-        read_table(file, sheet),
+        terminal.read_table(file, sheet),
         target,
         task=task,
         method=method,
-        ignore=names_in(ignore) or (),
-        kinds=kinds_of(categories, numbers, dates),
+        ignore=terminal.names_in(ignore) or (),
+        kinds=terminal.kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
-        supports=supports_of(support),
+        supports=terminal.supports_of(support),
         calibrate=calibrate,
         progress=not quiet and sys.stderr.isatty(),
         time_budget=time_budget,
     )
-    output = place_now(output, force=force)
+    output = terminal.place_now(output, force=force)
     save(found.model.estimator, output)
     if not quiet:
         for line in (*found.notes, *_hints(found.model.encoder), *found.chosen):
-            say(as_options(line))
-        say(f"{found}. Model written to {output}.")
+            terminal.say(terminal.as_options(line))
+        terminal.say(f"{found}. Model written to {output}.")
 
 
 def _hints(encoder: TableEncoder) -> list[str]:
@@ -133,9 +108,9 @@ def _hints(encoder: TableEncoder) -> list[str]:
 
 
 def predict(
-    model: ModelArgument,
-    file: FileArgument,
-    output: OutputOption = None,
+    model: terminal.ModelArgument,
+    file: terminal.FileArgument,
+    output: terminal.OutputOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Also write the columns of the input.")
     ] = False,
@@ -158,8 +133,8 @@ def predict(
             "0.9) for each missing pattern; needs a model trained with --calibrate.",
         ),
     ] = None,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
 ) -> None:
     """Predict the target of each row of a table with a trained model.
 
@@ -171,7 +146,7 @@ def predict(
 
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"--coverage must be a share between 0 and 1, found {coverage:g}.")
-    check_output(output, inputs=[file, model], force=force)
+    terminal.check_output(output, inputs=[file, model], force=force)
     fitted, read, cells = _model_and_rows(model, file, sheet)
     rows = read.table
     found = predictions(fitted, rows, probabilities or (uncertainty and fitted.classes is not None))
@@ -180,9 +155,9 @@ def predict(
     if coverage is not None:
         found |= _regions(fitted, rows, coverage)
     if output not in (None, "-"):
-        output = str(place_now(Path(str(output)), force=force))
+        output = str(terminal.place_now(Path(str(output)), force=force))
     kept = cells() if keep and not has_types(output) else read.frame
-    write_table(written_with(kept, found, keep=keep), output)
+    terminal.write_table(written_with(kept, found, keep=keep), output)
 
 
 def predictions(model: TableModel, rows: Any, probabilities: bool) -> dict[str, np.ndarray]:
@@ -212,7 +187,7 @@ def _regions(model: TableModel, rows: Any, coverage: float) -> dict[str, np.ndar
         found["calibration_rows"] = sets.n_calibration
         without = sets.n_without_guarantee
     if without:
-        say(
+        terminal.say(
             f"{without} of {len(rows)} rows have too few calibration rows for a coverage of "
             f"{coverage:g}: their interval is infinite, or their set has all classes."
         )
@@ -236,14 +211,16 @@ def written_with(frame: pd.DataFrame, found: dict[str, np.ndarray], *, keep: boo
             # Another class may have the next name: "a_2" beside "a".
             names = (f"{name}_{k}" for k in count(2))
             free = next(n for n in names if n not in {*taken, *found, *named})
-            say(f"The input already has a column {name!r}; that of the model is named {free!r}.")
+            terminal.say(
+                f"The input already has a column {name!r}; that of the model is named {free!r}."
+            )
         named[free] = values
     return frame.assign(**named)
 
 
 def ask(
-    model: ModelArgument,
-    file: FileArgument,
+    model: terminal.ModelArgument,
+    file: terminal.FileArgument,
     costs: Annotated[
         str | None,
         typer.Option(
@@ -251,10 +228,10 @@ def ask(
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 3,
-    output: OutputOption = None,
-    keep: KeepUnusedOption = False,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
+    output: terminal.OutputOption = None,
+    keep: terminal.KeepUnusedOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
 ) -> None:
     """Say which missing value of each row is most worth measuring next.
 
@@ -265,8 +242,8 @@ def ask(
     """
     import pandas as pd
 
-    check_output(output, inputs=[file, model, costs or file], force=force)
-    prices = {} if costs is None else costs_from(read_table(costs), costs)
+    terminal.check_output(output, inputs=[file, model, costs or file], force=force)
+    prices = {} if costs is None else costs_from(terminal.read_table(costs), costs)
     fitted, read, _ = _model_and_rows(model, file, sheet)
     ranked = fitted.next_measurements(read.table, prices)
     entries = [{"row": row} | c for row, best in enumerate(ranked, start=1) for c in best[:top]]
@@ -275,13 +252,13 @@ def ask(
     _show(_with_unused(found, fitted, read.frame) if keep else found, output)
     complete = len(read.frame) - found["row"].nunique()
     if complete:
-        say(f"{complete} of {len(read.frame)} rows miss nothing that the model uses.")
+        terminal.say(f"{complete} of {len(read.frame)} rows miss nothing that the model uses.")
 
 
 def _show(found: pd.DataFrame, output: str | None) -> None:
     """Write a table to a file, or print it."""
     if output is not None:
-        write_table(found, output)
+        terminal.write_table(found, output)
     elif len(found):
         print(printable(found.to_string(index=False, float_format=_digits), lines=True))
 
@@ -302,13 +279,13 @@ def _with_unused(found: pd.DataFrame, model: TableModel, frame: pd.DataFrame) ->
 
 
 def explain(
-    model: ModelArgument,
-    file: FileArgument,
+    model: terminal.ModelArgument,
+    file: terminal.FileArgument,
     top: Annotated[int, typer.Option(min=1, help="How many columns to list per row.")] = 5,
-    output: OutputOption = None,
-    keep: KeepUnusedOption = False,
-    sheet: SheetOption = None,
-    force: ForceOption = False,
+    output: terminal.OutputOption = None,
+    keep: terminal.KeepUnusedOption = False,
+    sheet: terminal.SheetOption = None,
+    force: terminal.ForceOption = False,
 ) -> None:
     """Say which columns made the prediction of each row.
 
@@ -316,7 +293,7 @@ def explain(
     (the prediction for a row of which nothing is known) to the prediction: the quantity, or the
     probability of the second of two classes and of the likeliest of several.
     """
-    check_output(output, inputs=[file, model], force=force)
+    terminal.check_output(output, inputs=[file, model], force=force)
     fitted, read, _ = _model_and_rows(model, file, sheet)
     found = fitted.explanation(read.table).ranked(top)
     _show(_with_unused(found, fitted, read.frame) if keep else found, output)
@@ -367,10 +344,10 @@ def _model_and_rows(
     from absentia.recipe.model import TableModel
 
     model = TableModel(_load(path))
-    frame, cells = read_table_and_cells(file, sheet)
+    frame, cells = terminal.read_table_and_cells(file, sheet)
     read = model.read(frame, cells)
     for note in (*read.notes, *read.far):
-        say(note)
+        terminal.say(note)
     return model, read, cells
 
 
@@ -386,7 +363,7 @@ def _load(path: Path) -> BaseEstimator:
         estimator = load(path)
     for message in [warning.message for warning in caught]:
         if isinstance(message, InconsistentVersionWarning):
-            say(
+            terminal.say(
                 f"{path} was trained with scikit-learn {message.original_sklearn_version}, and "
                 f"{message.current_sklearn_version} is installed: predictions may differ. Train it "
                 "again to be sure."
