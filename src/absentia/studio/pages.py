@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -29,7 +30,6 @@ from absentia.reports.safe_text import printable
 from absentia.studio.row_answers import FieldValue, Json
 from absentia.studio.workspaces import (
     BUNDLED,
-    Gone,
     Workspace,
     Workspaces,
     bundled_table,
@@ -42,12 +42,7 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).parent / "static"
 #: All files that are served; no part of a request is used as a path.
-_FILES = {
-    "": "index.html",
-    "studio.js": "studio.js",
-    "charts.js": "charts.js",
-    "studio.css": "studio.css",
-}
+_FILES = ("index.html", "studio.js", "charts.js", "studio.css")
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -94,32 +89,29 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                added = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *added]
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
         await self._app({**scope, "path": inner, "raw_path": inner.encode()}, receive, with_headers)
 
     def _admits(self, scope: Scope) -> bool:
-        headers: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name, []).append(value)
-        hosts = [value.decode("latin-1") for value in headers.get(b"host", [])]
-        origins = {value.decode("latin-1") for value in headers.get(b"origin", [])}
-        sites = set(headers.get(b"sec-fetch-site", []))
+        headers = Headers(scope=scope)
+        hosts, origins, sites = map(headers.getlist, ("host", "origin", "sec-fetch-site"))
         parts = scope["path"].split("/", 2)
         given = parts[1].encode() if len(parts) == 3 else b""
         return (
             len(hosts) == 1
             and hosts[0] in self._hosts
-            and origins <= {f"http://{hosts[0]}"}
-            and sites <= {b"same-origin", b"none"}
+            and set(origins) <= {f"http://{hosts[0]}"}
+            and set(sites) <= {"same-origin", "none"}
             and secrets.compare_digest(given, self._token)
         )
 
 
 class TooLarge(ValueError):
     """The page sent more than the studio takes."""
+
+    status = 413
 
 
 async def body_of(request: Request) -> bytes:
@@ -188,7 +180,7 @@ def _answer(workspace: Workspace, asked: Asked) -> Answer:
 
 
 def _report(workspace: Workspace, asked: Asked) -> Answer:
-    return _page(workspace.row_report(_values(asked.json), _costs(asked.json)), "row")
+    return _download(workspace.row_report(_values(asked.json), _costs(asked.json)), "row.html")
 
 
 def _costs(found: Json) -> dict[str, float]:
@@ -213,17 +205,12 @@ def _what_if(workspace: Workspace, asked: Asked) -> Answer:
     return {"answers": workspace.model_answers.what_if(_values(found), str(found.get("name", "")))}
 
 
-def _download(content: bytes, name: str) -> Response:
-    kind = "text/csv; charset=utf-8" if name.endswith(".csv") else "application/octet-stream"
+def _download(content: bytes, name: str, kind: str = "text/html; charset=utf-8") -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=kind, headers=headers)
 
 
-def _page(content: bytes, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
-    return Response(content, media_type="text/html; charset=utf-8", headers=headers)
-
-
+_CSV, _ANY = "text/csv; charset=utf-8", "application/octet-stream"
 #: Method, address below that of the workspace, and handler, which runs on a thread.
 WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ...] = (
     ("POST", "read", _read),
@@ -237,9 +224,13 @@ WORKSPACE_PAGES: tuple[tuple[str, str, Callable[[Workspace, Asked], Answer]], ..
     ("POST", "what-if", _what_if),
     ("POST", "batch", lambda space, asked: space.start_batch(asked.body, asked.file_name)),
     ("POST", "report", _report),
-    ("GET", "batch.html", lambda space, asked: _page(space.batch_report(), "predictions")),
-    ("GET", "batch.csv", lambda space, asked: _download(space.batch_csv(), "predictions.csv")),
-    ("GET", "model", lambda space, asked: _download(space.model_file(), "model.absentia")),
+    ("GET", "batch.html", lambda space, asked: _download(space.batch_report(), "predictions.html")),
+    (
+        "GET",
+        "batch.csv",
+        lambda space, asked: _download(space.batch_csv(), "predictions.csv", _CSV),
+    ),
+    ("GET", "model", lambda space, asked: _download(space.model_file(), "model.absentia", _ANY)),
 )
 
 
@@ -267,7 +258,7 @@ def studio_app(
         spaces.close()
 
     routes = [
-        *(Route(f"/{path}", _file(file)) for path, file in _FILES.items()),
+        *(Route(f"/{name.replace('index.html', '')}", _file(name)) for name in _FILES),
         Route("/api/start", _answering(opening.start)),
         Route("/api/open", _answering(opening.open_table), methods=["POST"]),
         Route("/api/open-model", _answering(opening.open_model), methods=["POST"]),
@@ -334,12 +325,9 @@ def _answering(handler: _Handler) -> _Handler:
     async def answer(request: Request) -> Response:
         try:
             found = await handler(request)
-        except TooLarge as error:
-            return JSONResponse({"error": str(error)}, status_code=413)
-        except Gone as error:
-            return JSONResponse({"error": str(error)}, status_code=404)
         except (ValueError, OverflowError, ImportError) as error:
-            return JSONResponse({"error": for_page(printable(str(error)))}, status_code=400)
+            said, status = for_page(printable(str(error))), getattr(error, "status", 400)
+            return JSONResponse({"error": said}, status_code=status)
         except Exception:
             traceback.print_exc()
             inside = "The studio could not do that; the terminal where it was started says why."

@@ -281,8 +281,10 @@ class Workspace:
         return self.answers
 
 
-class Gone(Exception):
+class Gone(ValueError):
     """Error for a workspace that was closed."""
+
+    status = 404
 
 
 class Workspaces:
