@@ -49,8 +49,10 @@ def optional_import(module: str, extra: str, what_for: str, otherwise: str = "")
     try:
         return import_module(module)
     except ImportError as error:
-        package = _package(module)
-        absent = isinstance(error, ModuleNotFoundError) and _package(error.name or "") == package
+        package = module.partition(".")[0]
+        absent = isinstance(error, ModuleNotFoundError) and (
+            (error.name or "").partition(".")[0] == package
+        )
         found = "is not installed" if absent else f"cannot be imported ({error})"
         raise ImportError(
             f"{what_for} needs {package}, which {found}: {install_command(extra)}"
@@ -69,7 +71,3 @@ def install_command(extra: str) -> str:
     if source.get("dir_info", {}).get("editable"):
         return f"pip install -e '{url2pathname(urlparse(url).path)}[{extra}]'"
     return f"pip install 'absentia[{extra}]{f' @ {url}' if url else ''}'"
-
-
-def _package(module: str) -> str:
-    return module.partition(".")[0]

@@ -58,8 +58,10 @@ class RowAnswers:
     def __init__(self, model: TableModel):
         self.model = model
         plan = model.encoder.plan_
-        self._widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
-        self._owner = np.repeat(np.arange(len(self._widths)), list(self._widths.values()))
+        widths = {name: r.width() for name, r in plan.by_name.items() if r.width()}
+        ends = np.cumsum([0, *widths.values()]).tolist()
+        #: The fields of the form, the columns that the model uses, and their first places.
+        self._places = dict(zip(widths, ends, strict=False))
         self._believed = MissingValues.of(find_density(model.machine), [], len(plan.scales), plan)
         self._columns = {
             column.name: column
@@ -70,7 +72,7 @@ class RowAnswers:
     @property
     def names(self) -> list[str]:
         """The fields of the form: the columns that the model uses."""
-        return list(self._widths)
+        return list(self._places)
 
     @property
     def classes(self) -> list[str]:
@@ -85,7 +87,6 @@ class RowAnswers:
         encoder = self.model.encoder
         plan = encoder.plan_
         kinds = dict(zip(encoder.columns_, encoder.kinds_, strict=True))
-        places = np.flatnonzero(np.diff(self._owner, prepend=-1))
         return [
             {
                 "name": name,
@@ -94,7 +95,7 @@ class RowAnswers:
                 "mean": float(plan.centres[j]),
                 "spread": float(plan.scales[j]),
             }
-            for name, j in zip(self.names, places, strict=True)
+            for name, j in self._places.items()
         ]
 
     def answer(
@@ -159,13 +160,13 @@ class RowAnswers:
         """Return a row of the form in the units of the machine, fields not read, and a note."""
         import pandas as pd
 
-        given = {n: v for n, v in values.items() if n in self._widths and v.text.strip()}
+        given = {n: v for n, v in values.items() if n in self._places and v.text.strip()}
         written = {n: _SIGNS[v.state] + v.text for n, v in given.items() if v.state in _SIGNS}
         encoder = self.model.encoder
         frame = pd.DataFrame({n: [written.get(n)] for n in encoder.columns_}, dtype=object)
         read = self.model.read(frame)
         row, notes = read.table, [*read.far]
-        unread = [name for name in written if self._part(row.unknown, name).all()]
+        unread = [name for name in written if row.unknown[0, self._places[name]]]
         if row.limited.any() and not self._is_possible(row):
             row = Table(row.array, columns_checked=True)
             notes.append("These bounds hardly fit the other values, so they are ignored.")
@@ -212,9 +213,6 @@ class RowAnswers:
             [pd.DataFrame({"row": np.arange(1, len(rows) + 1)}), kept, pd.DataFrame(data)], axis=1
         )
 
-    def _part(self, row: np.ndarray, name: str) -> np.ndarray:
-        return row[0, self._owner == self.names.index(name)]
-
     def _is_possible(self, row: Table) -> bool:
         """Return whether enough draws of the row without its bounds lie within them."""
         lower, upper = np.asarray(row.lower), np.asarray(row.upper)
@@ -234,7 +232,7 @@ class RowAnswers:
         if not np.isfinite(lower):
             found["note"] = "There are too few rows with this pattern to calibrate an interval."
         prediction = float(self.model.predict(row)[0])
-        return found | {"prediction": prediction, "lower": _finite(lower), "upper": _finite(upper)}
+        return found | {"prediction": prediction, "lower": plain(lower), "upper": plain(upper)}
 
     def _next(self, row: Table, costs: dict[str, float]) -> list[Json]:
         """Return the unknown fields, ranked."""
@@ -242,10 +240,10 @@ class RowAnswers:
             return []
         for name, cost in costs.items():
             POSITIVE.check(f"The cost of {name}", cost)
-        known = {name: cost for name, cost in costs.items() if name in self._widths}
+        known = {name: cost for name, cost in costs.items() if name in self._places}
         names = {"column": "name", "gain_per_cost": "per_cost"}
         return [
-            {names.get(k, k): _finite(v) if k == "gain_per_cost" else v for k, v in entry.items()}
+            {names.get(k, k): plain(v) if k == "gain_per_cost" else v for k, v in entry.items()}
             for entry in self.model.next_measurements(row, known)[0]
         ]
 
@@ -298,8 +296,7 @@ class RowAnswers:
 
     def _unknown_fields(self, rows: Table) -> np.ndarray:
         """Return the number of fields of each row without even a bound."""
-        starts = np.flatnonzero(np.diff(self._owner, prepend=-1))
-        return rows.unknown[:, starts].sum(axis=1)
+        return rows.unknown[:, list(self._places.values())].sum(axis=1)
 
 
 def _check_batch(frame: pd.DataFrame) -> None:
@@ -313,8 +310,10 @@ def _check_batch(frame: pd.DataFrame) -> None:
         raise ValueError("The file has a header but no rows: a batch needs at least one row.")
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _round_points(low: float, high: float, *, in_days: bool) -> FloatArray:

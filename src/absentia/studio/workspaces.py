@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import secrets
 import tempfile
 from collections import OrderedDict
@@ -23,7 +22,7 @@ from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.reports import batch_page, row_page
-from absentia.studio.row_answers import FieldValue, Json, RowAnswers
+from absentia.studio.row_answers import FieldValue, Json, RowAnswers, plain
 from absentia.tables.columns.guesses import id_note, read_columns
 from absentia.tables.phrases import OVERRULED
 
@@ -218,7 +217,7 @@ class Workspace:
         shown = self._batch.head(_BATCH_SHOWN)
         return {
             "columns": list(shown.columns),
-            "rows": [[_plain(value) for value in row] for row in shown.to_numpy(object)],
+            "rows": [[plain(value) for value in row] for row in shown.to_numpy(object)],
             "total": len(found),
             "notes": [*map(for_page, self._batch_notes)],
         }
@@ -345,12 +344,6 @@ def _cell(value: object) -> str:
     if value is None or str(value) in ("nan", "<NA>", "NaT"):
         return ""
     return f"{value:.10g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
-
-
-def _plain(value: object) -> Any:
-    """Return a value that JSON can hold."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def bundled_table(name: str) -> pd.DataFrame:
