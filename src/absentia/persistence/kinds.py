@@ -331,7 +331,7 @@ def kinds_of(owner: type) -> dict[str, Kind]:
         is_set = name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
         if is_set and get_origin(hint) is not ClassVar and name not in kinds:
             kinds[name] = kind_of_annotation(hint)
-    parameters = parameter_names(owner)
+    parameters = parameter_names(owner)  # type: ignore[arg-type]  # mypy looks at the hash of its objects
     return kinds | {name: _kind_of_parameter(name, hints.get(name)) for name in parameters}
 
 

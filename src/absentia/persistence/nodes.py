@@ -394,7 +394,7 @@ _PLAIN_PARTS: dict[str, Callable[[Any], Any]] = {
     "function": partial(_of_text, partial(_named, _FUNCTIONS)),
     **{kind: partial(_of_text, partial(made_cell, kind)) for kind in CELLS},
 }
-_GENERATORS = {"RandomState": _random_state, "Generator": _generator}
+_GENERATORS: dict[str, Callable[..., Any]] = {"RandomState": _random_state, "Generator": _generator}
 _PARTS: dict[str, Callable[..., Any]] = {
     "tuple": lambda *entries: entries,
     "set": _set,
