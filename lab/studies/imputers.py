@@ -98,8 +98,11 @@ def by_miceforest(frame: pd.DataFrame) -> Completed:
     """Draw by miceforest, five draws after two iterations of 50 trees."""
     from miceforest import ImputationKernel
 
-    typed = frame.astype({c: "category" for c in frame if frame[c].dtype.kind not in "iuf"})
-    kernel = ImputationKernel(typed, num_datasets=5, random_state=0)
+    words = [c for c in frame if frame[c].dtype.kind not in "iuf"]
+    typed = frame.astype(dict.fromkeys(words, "category"))
+    # Its default for categories fails where a probability is one.
+    match = {c: "fast" if c in words else "normal" for c in frame}
+    kernel = ImputationKernel(typed, num_datasets=5, random_state=0, mean_match_strategy=match)
     kernel.mice(2, num_iterations=50, num_threads=1)
     return averaged([kernel.complete_data(k).astype(frame.dtypes) for k in range(5)])
 
