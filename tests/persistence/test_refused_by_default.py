@@ -204,7 +204,7 @@ def outsiders():
         "features": (features_that_are_not_numbers(), "as features_, expected integers"),
         "encodings": (encoder_of_fewer_columns(), "of 2 columns with 2 encodings"),
         "columns": (forest_of_other_columns(), "trees of other columns or classes"),
-        "trees": (forest_of_something_else(), "as estimators_, expected list of Decision"),
+        "trees": (forest_of_something_else(), "as estimators_, expected list of trees"),
         "classes": (forest_of_many_classes(), "trees of other columns or classes"),
         "characters": (encoder, "characters that do not exist"),
         "thresholds": (many, "as X_thresholds_, expected floats"),
@@ -264,6 +264,12 @@ def with_array(name, shape, n_bytes):
     return change
 
 
+def state(key=(), pos=0, name="MT19937"):
+    """Return the state of a generator of random numbers."""
+    inner = {"dict": [["key", list(key)], ["pos", pos]]}
+    return {"dict": [["bit_generator", name], ["state", inner]]}
+
+
 def chain(length, width):
     """Return objects that each hold the one before many times."""
     inside = [None, *([{"same": k}] * width for k in range(length))]
@@ -301,7 +307,13 @@ def chain(length, width):
         (with_constant({"objects": [[-1], [1]]}), r"an array of shape \[-1\]"),
         (with_constant({"masked": [[1], [2]]}), "a list in place of a ndarray"),
         (with_constant({"tuple": [], "list": []}), "a node of 2 kinds"),
-        (with_constant({"RandomState": [[1], 0, 0, 0.0]}), "key must be"),
+        (with_constant({"RandomState": [[1]]}), "TypeError"),
+        (with_constant({"RandomState": [state(key=[1])]}), "IndexError"),
+        (with_constant({"RandomState": [state(key=["x"] * 624)]}), "TypeError"),
+        (with_constant({"RandomState": [state(key=[-1] * 624)]}), "OverflowError"),
+        (with_constant({"RandomState": [state(pos=10**6)]}), "in an impossible state"),
+        (with_constant({"RandomState": [state(key=[1] * 624, pos="x")]}), "TypeError"),
+        (with_constant({"RandomState": [state(key=[1] * 624, name="PCG64")]}), "MT19937"),
         (with_constant({"dtype": "f8,f8"}), "an array of 'f8,f8'"),
         (with_constant({"dtype": ["f8", 2]}), "a list in place of a str"),
         (with_attributes([["n_outputs_", 1]]), "without attributes"),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from absentia.persistence.kinds import tree_records
+from absentia.persistence.kinds import record_types
 from absentia.tables.stored import require_array
 
 #: Numbers that hold one bit for each of 256 categories.
@@ -76,7 +76,7 @@ def _check_boosting(owner: BaseEstimator) -> None:
 
 def _check_predictor(predictor: Any, n_features: int) -> None:
     nodes = predictor.nodes
-    require_array("nodes", nodes, tree_records()[1], (None,))
+    require_array("nodes", nodes, record_types()["boosted tree"], (None,))
     for name in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
         require_array(name, getattr(predictor, name), np.uint32, (None, _BITSET_WORDS))
     inner = nodes["is_leaf"] == 0

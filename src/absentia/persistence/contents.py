@@ -31,7 +31,7 @@ from absentia.engine.compiling import always_compiled
 from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import check_parameters, shown
 from absentia.persistence.compiled_parts import COMPILED_CHECKS
-from absentia.persistence.kinds import kinds_of, parameter_names
+from absentia.persistence.kinds import are_fields, kinds_of, parameter_names
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.stored import InconsistentError, Stored
 
@@ -92,13 +92,20 @@ def _called(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def check_attributes(owner: type, attributes: dict[str, Any]) -> None:
-    """Raise ValueError for an attribute of another kind than objects of a class are known to have.
+def check_object(value: Any, attributes: dict[str, Any]) -> None:
+    """Raise ValueError for attributes of other kinds than a class has, or that do not fit together.
 
-    The values are complete; no method of the object is called.
+    Kinds come first: no method of the object is called before. Values that compiled code trusts
+    check themselves (:meth:`Stored.validate`); trees are checked with the estimators they belong
+    to, which compare the number of columns.
     """
-    kinds = kinds_of(owner)
-    is_ours = owner.__module__.startswith("absentia.") and issubclass(owner, BaseEstimator)
+    owner: type = type(value)
+    if isinstance(value, Stored):
+        if not are_fields(list(attributes.values())):
+            raise ValueError(f"{owner.__name__} with a part of an estimator")
+        value.ensure_valid()
+        return
+    kinds, is_ours = kinds_of(owner), owner.__module__.startswith("absentia.")
     for name, held in attributes.items():
         if not (type(held) in kinds[name].types or kinds[name].holds(held)):
             if name in parameter_names(owner):
@@ -106,27 +113,11 @@ def check_attributes(owner: type, attributes: dict[str, Any]) -> None:
             raise ValueError(
                 f"{owner.__name__} with {_called(held)} as {name}, expected {kinds[name].expected}"
             )
-        if is_ours and isinstance(held, np.ndarray | float):
-            _check_size(owner, name, np.asarray(held))
-
-
-def check_object(value: Any) -> None:
-    """Raise ValueError where the attributes of an object, whose kinds are known, do not fit.
-
-    Values that compiled code trusts check themselves (:meth:`Stored.validate`); trees are checked
-    with the estimators they belong to, which compare the number of columns.
-    """
-    if isinstance(value, Stored):
-        value.ensure_valid()
-    elif isinstance(value, BaseEstimator):
+        is_number = isinstance(held, np.ndarray | float) and np.asarray(held).dtype.kind == "f"
+        if is_ours and is_number and np.any(np.isfinite(held) & (np.abs(held) > _LARGEST)):
+            raise ValueError(f"{owner.__name__}.{name} holds a number beyond {_LARGEST:g}")
+    if isinstance(value, BaseEstimator):
         _check_estimator(value)
-
-
-def _check_size(kind: type, name: str, numbers: np.ndarray) -> None:
-    if numbers.dtype.kind == "f" and numbers.size:
-        sizes = np.abs(numbers)
-        if (np.isfinite(sizes) & (sizes > _LARGEST)).any():
-            raise ValueError(f"{kind.__name__}.{name} holds a number beyond {_LARGEST:g}")
 
 
 def _check_estimator(value: BaseEstimator) -> None:
@@ -138,12 +129,15 @@ def _check_estimator(value: BaseEstimator) -> None:
             raise ValueError(f"{type(value).__name__} of {vars(value)[name]} columns")
     for name in ("columns_", "number_columns_", "category_columns_"):
         columns = vars(value).get(name)
-        if isinstance(columns, np.ndarray) and not _are_columns(columns, n_features):
-            raise ValueError(f"{type(value).__name__}.{name} names columns that are not there")
+        if isinstance(columns, np.ndarray):
+            inside = (columns >= 0) & (columns < (n_features or 0))
+            if not (inside.all() and (columns[1:] > columns[:-1]).all()):
+                raise ValueError(f"{type(value).__name__}.{name} names columns that are not there")
     if names is not None and n_features is not None and len(names) != n_features:
         raise ValueError(f"{type(value).__name__} of {n_features} columns with {len(names)} names")
     classes, n_classes = vars(value).get("classes_"), vars(value).get("n_classes_")
-    if n_classes is not None and np.atleast_1d(n_classes).tolist() != _lengths(classes):
+    labels = classes if isinstance(classes, list) else [classes]  # one list per output
+    if n_classes is not None and np.atleast_1d(n_classes).tolist() != [*map(len, labels)]:
         raise ValueError(f"{type(value).__name__} of {shown(n_classes)} classes with other labels")
     family = type(value).__name__.removesuffix("Classifier").removesuffix("Regressor")
     is_fitted, check = COMPILED_CHECKS.get(family, ("", None))
@@ -151,20 +145,8 @@ def _check_estimator(value: BaseEstimator) -> None:
         check(value)
 
 
-def _are_columns(columns: np.ndarray, n_features: int | None) -> bool:
-    inside = (columns >= 0) & (columns < (n_features or 0))
-    return bool(inside.all() and (columns[1:] > columns[:-1]).all())
-
-
-def _lengths(labels: Any) -> list[int]:
-    """Return the numbers of classes, one per output."""
-    return [len(own) for own in (labels if isinstance(labels, list) else [labels])]
-
-
 def check_entries(array: np.ndarray) -> None:
-    """Refuse truth values that are neither 0 nor 1 in memory, and characters that are none."""
-    if array.dtype.char not in "?U" or not array.nbytes:
-        return
+    """Refuse truth values other than 0 and 1 in memory, and characters that do not exist."""
     unit = np.uint8 if array.dtype == bool else np.dtype(np.uint32)
     largest = np.ascontiguousarray(array).reshape(-1).view(unit).max()
     if array.dtype == bool and largest > 1:
@@ -229,7 +211,8 @@ def _try(model: BaseEstimator, name: str, rows: Any, may_be_nan: bool) -> bool:
             return False
         prediction = method(rows)
     except NotFittedError as error:
-        if _is_fitted(model):
+        with suppress(NotFittedError, TypeError):
+            check_is_fitted(model)
             raise ValueError(
                 f"{type(model).__name__} without some of what fit leaves behind ({error})"
             ) from error
@@ -251,13 +234,6 @@ def _try(model: BaseEstimator, name: str, rows: Any, may_be_nan: bool) -> bool:
             if wrong.any() and not may_be_nan:
                 raise ValueError(f"{type(model).__name__}.{name} answers {prediction[wrong][0]}")
     return True
-
-
-def _is_fitted(model: BaseEstimator) -> bool:
-    with suppress(NotFittedError, TypeError):
-        check_is_fitted(model)
-        return True
-    return False
 
 
 def _check_shape(model: BaseEstimator, name: str, prediction: np.ndarray) -> None:

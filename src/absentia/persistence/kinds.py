@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from inspect import isabstract
-from itertools import chain, product
+from itertools import chain, product, repeat
+from operator import call
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -49,7 +50,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "float": (float, np.float16, np.float32, np.float64),
     "str": (str, np.str_),
 }
-_SCALAR_WORDS = {types[0]: word for word, types in _SCALARS.items()}
+_WORDS: dict[Any, str] = {np.ndarray: "labels"} | {own[0]: word for word, own in _SCALARS.items()}
 ANY_SCALAR = frozenset(chain(*_SCALARS.values()))
 #: Letters of NumPy's types: no long doubles, complex numbers or dates.
 _ARRAYS = {
@@ -93,121 +94,91 @@ class Kind(NamedTuple):
             return True
         if kind is np.ndarray and (value.dtype.char, value.ndim) in self.arrays:
             return value.dtype.isnative and (value.dtype != object or _are_scalars(value.flat))
-        return True in [test(value) for test in self.tests]
-
-
-def _either(kinds: Iterable[Kind]) -> Kind:
-    expected, types, arrays, tests = zip(*kinds, strict=True)
-    return Kind(
-        " | ".join(expected),
-        frozenset[type]().union(*types),
-        frozenset[tuple[str, int]]().union(*arrays),
-        tuple(chain(*tests)),
-    )
+        return any(map(call, self.tests, repeat(value)))
 
 
 @cache
-def tree_records() -> tuple[np.dtype[Any], ...]:
+def record_types() -> dict[str, np.dtype[Any]]:
     """Return the types of the records that a file may hold: nodes of trees, and no others."""
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
     from sklearn.tree._tree import NODE_DTYPE
 
-    return NODE_DTYPE, PREDICTOR_RECORD_DTYPE
+    return {"tree": NODE_DTYPE, "boosted tree": PREDICTOR_RECORD_DTYPE}
 
 
 @cache
 def kind_of_words(words: str) -> Kind:
     """Return the kind that is written in words."""
-    return _either(map(_kind_of_word, words.split(" | ")))
+    types, arrays = set[type](), set[tuple[str, int]]()
+    tests: list[Callable[[Any], bool]] = []
+    own = words.split(" | ")
+    for word in " | ".join(map(_ALIASES.get, own, own)).split(" | "):
+        outer, contains, inner = word.partition(" of ")
+        letters, _, n_axes = word.rstrip("]").partition("[")
+        module, _, name = word.rpartition(".")
+        if contains:
+            entries = kind_of_words(inner.replace("/", " | "))
+            tests.append(partial(_contains, _CONTAINERS[outer], entries))
+        elif word in _SCALARS:
+            types.update(_SCALARS[word])
+        elif letters in _ARRAYS:
+            axes = [int(n_axes)] if n_axes else range(_MOST_AXES)
+            arrays.update(product(_ARRAYS[letters], axes))
+        elif module:
+            tests.append(partial(_is_a, getattr(import_module(module), name)))
+        else:
+            tests.append(_TESTS.get(word) or partial(_is_named, word))
+    return Kind(words, frozenset(types), frozenset(arrays), tuple(tests))
 
 
-def _kind_of_word(word: str) -> Kind:
-    if word in _ALIASES:
-        return kind_of_words(_ALIASES[word])
-    if word in _SCALARS:
-        return Kind(word, types=frozenset(_SCALARS[word]))
-    if word in _TESTS:
-        return Kind(word, tests=(_TESTS[word],))
-    outer, contains, inner = word.partition(" of ")
-    if contains:
-        return _container(outer, _either(map(_kind_of_word, inner.split("/"))))
-    if word.endswith("]"):
-        name, n_axes = word[:-1].split("[")
-        return _array(name, [int(n_axes)])
-    return Kind(
-        word,
-        tests=(lambda v: type(v).__name__ == word and type(v).__module__.startswith("sklearn."),),
-    )
-
-
-def _array(name: str, axes: Iterable[int]) -> Kind:
-    axes = list(axes)
-    return Kind(
-        f"{name}[{', '.join(map(str, axes))}]", arrays=frozenset(product(_ARRAYS[name], axes))
-    )
-
-
-def _container(outer: str, inner: Kind) -> Kind:
-    types = _CONTAINERS[outer]
-
-    def holds(value: Any) -> bool:
-        if type(value) not in types:
-            return False
-        if isinstance(value, np.ndarray) and (value.dtype != object or value.ndim != 1):
-            return False
-        if isinstance(value, dict):
-            return all(map(inner.holds, value.values()))
-        return all(map(inner.holds, value))
-
-    return Kind(f"{outer} of {inner.expected.replace(' | ', '/')}", tests=(holds,))
-
-
-def kind_of_annotation(annotation: Any) -> Kind:
-    """Return the kind that an annotation of a fitted attribute stands for.
+@cache
+def words_of_annotation(annotation: Any) -> str:
+    """Return the kind that an annotation of a fitted attribute stands for, in words.
 
     An array without a number of axes may have any; ``np.ndarray`` alone is a list of labels.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
-        return _either(map(kind_of_annotation, arguments))
+        return " | ".join(map(words_of_annotation, arguments))
     if origin is Annotated:
-        if isinstance(arguments[1], str):
-            return kind_of_words(arguments[1])
-        return _kind_of_array(arguments[0], [arguments[1]])
-    if annotation is np.ndarray or origin is np.ndarray:
-        return _kind_of_array(annotation, range(_MOST_AXES))
+        inner, said = arguments
+        return said if isinstance(said, str) else f"{words_of_annotation(inner)}[{said}]"
+    if origin is np.ndarray:
+        number = np.dtype(get_args(arguments[1])[0])
+        return {"f": "floats", "i": "integers", "b": "bools"}[number.kind]
     if annotation == dict[str, Any]:
-        return kind_of_words("parameters")
+        return "parameters"
     if origin in (list, tuple, dict):
         inner = [one for one in (arguments[1:] if origin is dict else arguments) if one is not ...]
-        return _container(origin.__name__, _either(map(kind_of_annotation, inner)))
-    if annotation in _SCALAR_WORDS:
-        return kind_of_words(_SCALAR_WORDS[annotation])
-    if isinstance(annotation, type) and issubclass(annotation, Stored):
-        return Kind(annotation.__name__, tests=(lambda v: isinstance(v, annotation),))
-    if isinstance(annotation, type) and issubclass(annotation, BaseEstimator):
-        return Kind(
-            annotation.__name__,
-            tests=(lambda v: isinstance(v, annotation) and _is_model(v),),
-        )
+        entries = " | ".join(map(words_of_annotation, inner)).replace(" | ", "/")
+        return f"{origin.__name__} of {entries}"
+    if annotation in _WORDS:
+        return _WORDS[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, Stored | BaseEstimator):
+        return f"{annotation.__module__}.{annotation.__name__}"
     if getattr(annotation, "_is_protocol", False):
-        return kind_of_words("estimator")
+        return "estimator"
     raise TypeError(f"no kind of values is known for the annotation {annotation}")
 
 
-def _kind_of_array(annotation: Any, axes: Iterable[int]) -> Kind:
-    if annotation is np.ndarray:
-        return kind_of_words("labels")
-    number = get_args(get_args(annotation)[1])[0]
-    return _array({"f": "floats", "i": "integers", "b": "bools"}[np.dtype(number).kind], axes)
+def _contains(types: tuple[type, ...], entries: Kind, value: Any) -> bool:
+    if type(value) not in types:
+        return False
+    if isinstance(value, np.ndarray) and (value.dtype != object or value.ndim != 1):
+        return False
+    return all(map(entries.holds, value.values() if isinstance(value, dict) else value))
+
+
+def _is_named(name: str, value: Any) -> bool:
+    return type(value).__name__ == name and type(value).__module__.startswith("sklearn.")
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    return isinstance(value, kind) and (isinstance(value, Stored) or _is_model(value))
 
 
 def _are_scalars(values: Iterable[Any]) -> bool:
     return set(map(type, values)) <= ANY_SCALAR
-
-
-def _is_names(value: Any) -> bool:
-    return kind_of_words("objects[1]").holds(value) and all(type(name) is str for name in value)
 
 
 def _is_dtype(value: Any) -> bool:
@@ -232,7 +203,9 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "false": lambda value: type(value) in _SCALARS["bool"] and not value,
     "function": lambda value: any(value is function for function in FUNCTIONS),
     "method": lambda value: type(value) is str and value in _METHODS,
-    "names": _is_names,
+    "names": lambda value: (
+        kind_of_words("objects[1]").holds(value) and {*map(type, value)} <= {str}
+    ),
     "masked": _is_masked,
     "parameters": lambda value: type(value) in _DICTS and _is_held(value, _EVERY_ROLE),
     "results": lambda value: type(value) in _DICTS and _is_held(value, (*_EVERY_ROLE, "masked")),
@@ -263,19 +236,17 @@ _ROLES: dict[str, tuple[str, ...]] = {
 _ROLES |= dict.fromkeys(("param_grid", "param_distributions"), _EVERY_ROLE)
 
 
-def _kind_of_parameter(name: str, annotation: Any) -> Kind:
-    """Return the kind of values that a parameter of an estimator may have.
+def _is_parameter(name: str, annotation: Any, value: Any) -> bool:
+    """Return whether a parameter of an estimator may have a value that is no number or text.
 
-    Numbers, text, arrays and containers of these always can. Estimators are for the parameters
+    Arrays and containers of numbers and text always can. Estimators are for the parameters
     whose annotation names them, and with splitters, scorers, types and functions for those of
     scikit-learn that take them. ``memory``, a folder from which joblib reads pickles, is None.
     """
-    if name == "memory":
-        return kind_of_words("none")
     roles = _ROLES.get(name, ())
     if "estimator" not in roles and _names_estimator(annotation):
         roles = (*roles, "estimator")
-    return Kind("a parameter", ANY_SCALAR, tests=(lambda value: _is_held(value, roles),))
+    return _is_held(value, roles)
 
 
 def _names_estimator(annotation: Any) -> bool:
@@ -298,17 +269,14 @@ def _is_held(value: Any, roles: tuple[str, ...]) -> bool:
     return any(_TESTS[role](value) for role in roles)
 
 
-def _is_field(value: Any) -> bool:
-    """Return whether no part of an estimator is in the field of a value."""
-    if isinstance(value, dict):
-        return all(map(_is_field, value.values()))
-    if type(value) in (list, tuple):
-        return all(map(_is_field, value))
-    return type(value) not in sklearn_attributes() or _is_model(value)
-
-
-#: Fields of values, which are checked further by the value.
-_FIELD = Kind("a field", ANY_SCALAR | {np.ndarray}, tests=(_is_field,))
+def are_fields(values: list[Any]) -> bool:
+    """Return whether no part of an estimator is among the fields of a value."""
+    for held in values:
+        if isinstance(held, dict | list | tuple):
+            values += held.values() if isinstance(held, dict) else held
+        elif type(held) in sklearn_attributes() and not _is_model(held):
+            return False
+    return True
 
 
 @cache
@@ -319,8 +287,9 @@ def kinds_of(owner: type) -> dict[str, Kind]:
     of the words of the table. Values (:class:`~absentia.tables.stored.Stored`) check their fields
     themselves.
     """
+    parameters = parameter_names(owner)
     if issubclass(owner, Stored):
-        return dict.fromkeys(owner._field_names(), _FIELD)
+        return dict.fromkeys(owner._field_names(), Kind("a field"))
     words = EVERY_ESTIMATOR if issubclass(owner, BaseEstimator) else {}
     words = words | sklearn_attributes().get(owner, {})
     kinds = {name: kind_of_words(own) for name, own in words.items()}
@@ -330,9 +299,13 @@ def kinds_of(owner: type) -> dict[str, Kind]:
         # A fitted attribute, not a setting of the class.
         is_set = name.endswith("_") or (name.startswith("_") and not hasattr(owner, name))
         if is_set and get_origin(hint) is not ClassVar and name not in kinds:
-            kinds[name] = kind_of_annotation(hint)
-    parameters = parameter_names(owner)  # type: ignore[arg-type]  # mypy looks at the hash of its objects
-    return kinds | {name: _kind_of_parameter(name, hints.get(name)) for name in parameters}
+            kinds[name] = kind_of_words(words_of_annotation(hint))
+    for name in parameters:
+        tests = (partial(_is_parameter, name, hints.get(name)),)
+        kinds[name] = Kind("a parameter", ANY_SCALAR, tests=tests)
+    if "memory" in kinds:
+        kinds["memory"] = kind_of_words("none")
+    return kinds
 
 
 @cache
@@ -383,13 +356,11 @@ def model_types() -> dict[type, None]:
 
 def _subclasses(kind: type) -> list[type]:
     """Return the classes of absentia that are derived from another one."""
-    found: dict[type, None] = {}
-    pending: list[type] = kind.__subclasses__()
-    while pending:
-        child = pending.pop()
-        pending += child.__subclasses__() if child not in found else []
-        found[child] = None
-    return [child for child in found if child.__module__.startswith("absentia.")]
+    found = [kind]
+    for base in found:
+        children: list[type] = base.__subclasses__()
+        found += [child for child in children if child not in found]
+    return [child for child in found[1:] if child.__module__.startswith("absentia.")]
 
 
 @cache

@@ -168,7 +168,7 @@ def _read(stream: BinaryIO, max_bytes: int) -> BaseEstimator:
     with GzipFile(fileobj=stream) as packed:
         line = packed.readline(most + 1)
         header = _header(line) if len(line) <= most else {"arrays": []}
-        layouts = [_layout(*entry) for entry in header["arrays"]]
+        layouts = _layouts(header["arrays"])
         size = len(line) + sum([math.prod(shape) * dtype.itemsize for shape, dtype, _ in layouts])
         if size > max_bytes or len(line) > most:
             raise _RefusedError(
@@ -176,7 +176,7 @@ def _read(stream: BinaryIO, max_bytes: int) -> BaseEstimator:
                 f"most {max_bytes:,} and {most:,} are allowed. If you trust the file, call load "
                 "with a larger max_bytes."
             )
-        arrays = [_array(packed, *layout) for layout in layouts]
+        arrays = _arrays(packed, layouts)
         behind = packed.read(1)
         stream.seek(-4, os.SEEK_END)
         # The last bytes of a file are its size, unless zeros or other archives follow.
@@ -218,30 +218,34 @@ def _header(line: bytes) -> dict[str, Any]:
     return header
 
 
-def _layout(name: Any, shape: Any, order: Any) -> tuple[list[int], np.dtype[Any], str]:
-    """Return the shape, type and order of an array, as a file declares them."""
-    dtype = type_of_name(name)
-    if type(shape) is not list or {*map(type, shape)} - {int} or min(shape, default=0) < 0:
-        raise ValueError(f"an array of shape {shape}")
-    if order not in ("C", "F"):
-        raise ValueError(f"an array of order {order!r}")
-    if 0 in (*shape, dtype.itemsize) and not 0 < dtype.itemsize <= _WIDEST_ENTRY:
-        raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
-    return shape, dtype, order
+def _layouts(entries: Any) -> list[tuple[list[int], np.dtype[Any], str]]:
+    """Return the shapes, types and orders of the arrays, as a file declares them."""
+    layouts = []
+    for name, shape, order in entries:
+        dtype = type_of_name(name)
+        if type(shape) is not list or {*map(type, shape)} - {int} or min(shape, default=0) < 0:
+            raise ValueError(f"an array of shape {shape}")
+        if order not in ("C", "F"):
+            raise ValueError(f"an array of order {order!r}")
+        if 0 in (*shape, dtype.itemsize) and not 0 < dtype.itemsize <= _WIDEST_ENTRY:
+            raise ValueError(f"a type of {dtype.itemsize:,} bytes per entry")
+        layouts.append((shape, dtype, order))
+    return layouts
 
 
 def _order(array: np.ndarray) -> Literal["C", "F"]:
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
-def _array(packed: GzipFile, shape: list[int], dtype: np.dtype[Any], order: str) -> np.ndarray:
-    """Read the next array."""
-    array = np.empty(shape[::-1] if order == "F" else shape, dtype)
-    content = array.reshape(-1).view(np.uint8)
-    for start in range(0, len(content), _STEP):
-        step = content[start : start + _STEP]
-        read = packed.read(len(step))
-        if len(read) != len(step):
-            raise EOFError("an array that is cut off")
-        step[:] = np.frombuffer(read, np.uint8)
-    return array.T if order == "F" else array
+def _arrays(packed: GzipFile, layouts: list[tuple[list[int], np.dtype[Any], str]]) -> list[Any]:
+    """Read the arrays, unpacking a little at once."""
+    arrays = []
+    for shape, dtype, order in layouts:
+        array = np.empty(shape[::-1] if order == "F" else shape, dtype)
+        content = array.reshape(-1).view(np.uint8)
+        for start in range(0, len(content), _STEP):
+            step = content[start : start + _STEP]
+            if packed.readinto(step) != len(step):
+                raise EOFError("an array that is cut off")
+        arrays.append(array.T if order == "F" else array)
+    return arrays

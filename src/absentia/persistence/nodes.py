@@ -34,13 +34,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from absentia.persistence.compiled_parts import MADE_AGAIN
-from absentia.persistence.contents import check_attributes, check_entries, check_object
-from absentia.persistence.kinds import ANY_SCALAR, kinds_of, tree_records, trusted_names
+from absentia.persistence.contents import check_entries, check_object
+from absentia.persistence.kinds import ANY_SCALAR, kinds_of, record_types, trusted_names
 from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES
 from absentia.tables.stored import (
     CELLS,
     FRAME_PARTS,
     Stored,
+    array_of_cells,
     made_cell,
     parts_of_frame,
     require_array,
@@ -56,8 +57,11 @@ _TYPES = re.compile(
 )
 _PLAIN = {type(None), bool, int, float, str}
 _DICTS = (dict, OrderedDict, Bunch)
-_NUMBER_TYPES = {f"{kind.__module__}.{kind.__name__}": kind for kind in NUMBER_TYPES}
-_FUNCTIONS = {f"{function.__module__}.{function.__name__}": function for function in FUNCTIONS}
+#: Lists of what a file may name, by the kind of node.
+_NAMED: dict[str, dict[str, Any]] = {
+    table: {f"{one.__module__}.{one.__name__}": one for one in known}
+    for table, known in (("type", NUMBER_TYPES), ("function", FUNCTIONS))
+}
 #: Numbers that a Mersenne twister holds.
 _TWISTER_NUMBERS = 624
 
@@ -67,21 +71,16 @@ class NotTrustedError(ValueError):
 
 
 @cache
-def _records() -> dict[str, np.dtype[Any]]:
-    return dict(zip(("tree", "boosted tree"), tree_records(), strict=True))
-
-
-@cache
 def type_of_name(name: str) -> np.dtype[Any]:
     """Return the type of an array that is stored as bytes; raise ValueError for other types."""
-    if type(name) is not str or not (name in _records() or _TYPES.fullmatch(name)):
+    if type(name) is not str or not (name in record_types() or _TYPES.fullmatch(name)):
         raise ValueError(f"an array of {name!r}")
-    return _records().get(name) or np.dtype(name)
+    return record_types().get(name) or np.dtype(name)
 
 
 def name_of_type(dtype: np.dtype[Any]) -> str:
     """Return the name by which :func:`type_of_name` finds a type."""
-    return next((name for name, known in _records().items() if known == dtype), dtype.str)
+    return next((name for name, known in record_types().items() if known == dtype), dtype.str)
 
 
 class Writer:
@@ -115,19 +114,14 @@ class Writer:
 
     def _object(self, name: str, value: Any) -> dict[str, Any]:
         if isinstance(value, RandomState):
-            state: Any = value.get_state(legacy=False)
-            inner = state["state"]
-            fields = (inner["key"], inner["pos"], state["has_gauss"], state["gauss"])
-            return {"RandomState": [*map(self.node, fields)]}
+            return {"RandomState": [self.node(value.get_state(legacy=False))]}
         if isinstance(value, Generator):
             bits: Any = value.bit_generator
             if type(bits) is not PCG64 or type(bits.seed_seq) is not SeedSequence:
                 raise NotTrustedError(f"numpy.random.{type(bits).__name__}")
             seed: Any = bits.seed_seq
-            state = bits.state
-            numbers = (*state["state"].values(), state["has_uint32"], state["uinteger"])
             seeds = (int(seed.entropy), seed.n_children_spawned, *seed.spawn_key)
-            return {"Generator": [*numbers, *seeds]}
+            return {"Generator": [self.node(bits.state), *seeds]}
         state = value.__getstate__() if isinstance(value, Stored) else vars(value)
         made_again = MADE_AGAIN.get(type(value).__name__)
         if "_loss" in state and type(value._loss) is not type(value._get_loss(None)):
@@ -163,7 +157,7 @@ class Writer:
             return found[0], self.node(found[1])
         own = value if hasattr(value, "__name__") else kind
         name = f"{getattr(own, '__module__', '')}.{own.__name__}"
-        for table, names in (("type", _NUMBER_TYPES), ("function", _FUNCTIONS)):
+        for table, names in _NAMED.items():
             if names.get(name) is value:
                 return table, name
         raise NotTrustedError(name)
@@ -178,7 +172,8 @@ class Reader:
 
     def __init__(self, arrays: list[np.ndarray], most_nodes: int):
         for array in arrays:
-            check_entries(array)
+            if array.dtype.char in "?U" and array.nbytes:
+                check_entries(array)
         self._arrays, self._most = arrays, most_nodes
         self._read: set[int] = set()
         self._complete: list[_Found] = []
@@ -228,7 +223,17 @@ class Reader:
             self._read.add(content)
             return _Found(self._arrays[content])
         kind = trusted_names().get(name)
-        found = self._part(name, content) if kind is None else self._object(kind, name, content)
+        if kind is not None:
+            found = self._object(kind, name, content)
+        elif name in _PLAIN_PARTS:
+            return _Found(_PLAIN_PARTS[name](content))
+        elif name not in _PARTS:
+            raise NotTrustedError(name)
+        elif type(content) is not list:
+            raise ValueError(f"a {name} of no entries")
+        else:
+            found = self._inside(content)
+            found = found._replace(value=_PARTS[name](*found.value))
         if kind is not None or name in _GENERATORS:
             self._complete.append(found)
         return found
@@ -244,25 +249,13 @@ class Reader:
         if nested > _MOST_NESTED:
             raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
         attributes = dict(zip(content, found.value, strict=True))
-        check_attributes(kind, attributes)
         value: Any = object.__new__(kind)
         if isinstance(value, Stored):
             value.__setstate__(attributes)
         else:
             vars(value).update(attributes)
-        check_object(value)
+        check_object(value, attributes)
         return found._replace(value=value, nested=nested)
-
-    def _part(self, name: str, content: Any) -> _Found:
-        """Return a value that is no object of Python with attributes."""
-        if name in _PLAIN_PARTS:
-            return _Found(_PLAIN_PARTS[name](content))
-        if name not in _PARTS:
-            raise NotTrustedError(name)
-        if type(content) is not list:
-            raise ValueError(f"a {name} of no entries")
-        found = self._inside(content)
-        return found._replace(value=_PARTS[name](*found.value))
 
 
 class _Found(NamedTuple):
@@ -324,12 +317,9 @@ def _slice(start: Any, stop: Any, step: Any) -> slice:
 def _objects(shape: Any, entries: Any) -> np.ndarray:
     _require(list, shape, entries)
     _require(int, *shape)
-    array = np.empty(len(entries), dtype=object)
-    for at, entry in enumerate(entries):
-        array[at] = entry
     if min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {shape}")
-    return array.reshape(shape)
+    return array_of_cells(entries).reshape(shape)
 
 
 def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
@@ -345,7 +335,7 @@ def _tree(n_features: Any, n_outputs: Any, depth: Any, *arrays: Any) -> Any:
     _require(int, n_features, n_outputs, depth)
     n_classes, nodes, values = arrays
     require_array("n_classes", n_classes, np.intp, (n_outputs,))
-    require_array("nodes", nodes, tree_records()[0], (None,))
+    require_array("nodes", nodes, record_types()["tree"], (None,))
     if n_outputs < 1 or n_classes.min() < 1:
         raise ValueError("a tree without outputs or classes")
     require_array("values", values, np.float64, (len(nodes), n_outputs, int(n_classes.max())))
@@ -355,27 +345,18 @@ def _tree(n_features: Any, n_outputs: Any, depth: Any, *arrays: Any) -> Any:
     return tree
 
 
-def _random_state(key: Any, position: Any, has_gauss: Any, gauss: Any) -> RandomState:
-    require_array("key", key, np.uint32, (_TWISTER_NUMBERS,))
-    _require(int, position, has_gauss)
-    _require(float, gauss)
-    if not 0 <= position <= _TWISTER_NUMBERS:  # NumPy does not look
+def _random_state(state: Any) -> RandomState:
+    if not 0 <= state["state"]["pos"] <= _TWISTER_NUMBERS:  # NumPy looks at the rest alone
         raise ValueError("a random number generator in an impossible state")
     made = RandomState(0)
-    made.set_state(("MT19937", key, position, has_gauss, gauss))
+    made.set_state(state)
     return made
 
 
-def _generator(*numbers: Any) -> Generator:
-    _require(int, *numbers)
-    state, inc, has_uint32, uinteger, entropy, n_children, *spawn_key = numbers
+def _generator(state: Any, entropy: Any, n_children: Any, *spawn_key: Any) -> Generator:
+    _require(int, entropy, n_children, *spawn_key)
     bits = PCG64(SeedSequence(entropy, spawn_key=spawn_key, n_children_spawned=n_children))
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": state, "inc": inc},
-        "has_uint32": has_uint32,
-        "uinteger": uinteger,
-    }
+    bits.state = state
     return Generator(bits)
 
 
@@ -390,8 +371,7 @@ def _require(kind: type, *values: Any) -> None:
 _PLAIN_PARTS: dict[str, Callable[[Any], Any]] = {
     **{kind.__name__: partial(_number, kind) for kind in NUMPY_TYPES},
     "dtype": partial(_of_text, _dtype),
-    "type": partial(_of_text, partial(_named, _NUMBER_TYPES)),
-    "function": partial(_of_text, partial(_named, _FUNCTIONS)),
+    **{table: partial(_of_text, partial(_named, names)) for table, names in _NAMED.items()},
     **{kind: partial(_of_text, partial(made_cell, kind)) for kind in CELLS},
 }
 _GENERATORS: dict[str, Callable[..., Any]] = {"RandomState": _random_state, "Generator": _generator}

@@ -74,11 +74,10 @@ class Stored(ABC):
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Set the fields; anything else might pass for a value that was computed from them."""
-        expected = {field.name for field in fields(self)}  # type: ignore[arg-type]
-        if not isinstance(state, dict) or set(state) != expected:
+        if sorted(state) != sorted(self._field_names()):
             raise ValueError(
-                f"{type(self).__name__} must have the fields {', '.join(sorted(expected))} and no "
-                f"others, found {', '.join(sorted(state)) or 'none'}."
+                f"{type(self).__name__} must have the fields {', '.join(self._field_names())} and "
+                f"no others, found {', '.join(state) or 'none'}."
             )
         self.__dict__.update(state)
 
@@ -97,8 +96,9 @@ class Stored(ABC):
             self.__dict__[_VALID] = True
 
     @classmethod
-    def _field_names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    @cache
+    def _field_names(cls: Any) -> list[str]:
+        return [field.name for field in fields(cls)]
 
     def _require_array(
         self, name: str, dtype: np.typing.DTypeLike, shape: tuple[int | None, ...]
