@@ -6,8 +6,7 @@ Both read a training frame by the :class:`~absentia.ColumnPlan` that is made of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.parameters import FloatMatrix
+from absentia.parameters import FloatMatrix, declared
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.reading import (
     FloatArray,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["TableEncoder"]
 
 
+@declared
 class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     """Turn a table of numbers, dates and words into numbers that a machine accepts.
 
@@ -130,28 +130,20 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
            [       nan, 1.9723e+04,        nan]])
     """
 
-    columns_: list[str]
-    kinds_: list[str]
-    categories_: dict[str, list[str]]
-    ids_: list[str]
-    target_: str  # the name of the target, set by `absentia train` and the studio
-    ranges_: FloatMatrix
-    notes_: list[str]
-    n_features_out_: int
+    columns_: list[str] = field(init=False)
+    kinds_: list[str] = field(init=False)
+    categories_: dict[str, list[str]] = field(init=False)
+    ids_: list[str] = field(init=False)
+    target_: str = field(init=False)  # name of the target, set by `absentia train` and the studio
+    ranges_: FloatMatrix = field(init=False)
+    notes_: list[str] = field(init=False)
+    n_features_out_: int = field(init=False)
 
-    def __init__(
-        self,
-        max_categories: int = 30,
-        keep_ids: bool = False,
-        kinds: Mapping[str, str] | None = None,
-        limits: bool = False,
-        supports: Mapping[str, Any] | None = None,
-    ):
-        self.max_categories = max_categories
-        self.keep_ids = keep_ids
-        self.kinds = kinds
-        self.limits = limits
-        self.supports = supports
+    max_categories: int = field(default=30, kw_only=False)
+    keep_ids: bool = field(default=False, kw_only=False)
+    kinds: Mapping[str, str] | None = field(default=None, kw_only=False)
+    limits: bool = field(default=False, kw_only=False)
+    supports: Mapping[str, Any] | None = field(default=None, kw_only=False)
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> TableEncoder:
         """Decide how each column is to be read, from the table of the training rows."""
@@ -174,19 +166,18 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         assert plan is not None
         readings = plan.by_name
         used = {name: reading for name, reading in readings.items() if not reading.left_out}
-        fitted = copy(self)
-        fitted.__dict__.update(
-            plan_=plan,
-            columns_=list(readings),
-            kinds_=["left out" if r.left_out else str(r.kind) for r in readings.values()],
-            categories_={n: list(r.categories) for n, r in used.items() if r.categories},
-            ids_=[n for n, r in readings.items() if r.is_id and r.left_out],
-            notes_=[f"{name}: {r.note}" for name, r in readings.items() if r.note],
-            ranges_=_ranges(plan, read.own),
-            n_features_in_=len(readings),
-        )
-        fitted.n_features_out_ = len(fitted.get_feature_names_out())
-        self.__dict__ = fitted.__dict__  # all at once: no interruption leaves one half of it
+        # All at once: no interruption leaves one half of it.
+        self.__dict__ = vars(self) | {
+            "plan_": plan,
+            "columns_": list(readings),
+            "kinds_": ["left out" if r.left_out else str(r.kind) for r in readings.values()],
+            "categories_": {n: list(r.categories) for n, r in used.items() if r.categories},
+            "ids_": [n for n, r in readings.items() if r.is_id and r.left_out],
+            "notes_": [f"{name}: {r.note}" for name, r in readings.items() if r.note],
+            "ranges_": _ranges(plan, read.own),
+            "n_features_in_": len(readings),
+            "n_features_out_": len(plan.labels),
+        }
         return read
 
     def read_noted(self, frame: pd.DataFrame) -> ReadFrame:
