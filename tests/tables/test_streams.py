@@ -203,6 +203,9 @@ def test_chunks_that_do_not_fit_together_are_refused():
     for model in (GaussianDensity(), LargeScaleRidge()):
         with pytest.raises(ValueError, match="must not be negative, found -1 in row 0"):
             model.fit(Chunks([(X, y, -np.ones(len(X)))]))
+    none, all_ = np.zeros(len(X)), np.ones(len(X))
+    kept = GaussianDensity().fit(Chunks([(X, y, all_), (X, y, none)]))  # a chunk may count nothing
+    assert_allclose(kept.mean_, GaussianDensity().fit(X).mean_)
     density = GaussianDensity().fit(X)
     with pytest.raises(ValueError, match="chunk by chunk"):
         density.condition(Chunks([X]))

@@ -22,7 +22,7 @@ from absentia.parameters import require, shown
 from absentia.tables import BoolArray, FloatArray, IntArray, MemoryRows, Table, TableLike, is_absent
 from absentia.tables.phrases import frames_of_absentia
 from absentia.tables.reading import reads_as_number
-from absentia.tables.rows import row_weights
+from absentia.tables.rows import check_positive_weight, row_weights
 
 #: The parameter ``shift`` of a machine.
 Shift = Literal["ignore", "warn", "error"]
@@ -229,12 +229,7 @@ def checked_weights(
     assert weights is not None
     if factors is not None:
         weights = weights * (factors > 0)
-    if not (weights > 0).any():
-        # The first words are those that scikit-learn's own tests look for.
-        raise ValueError(
-            "Invalid input - all samples have zero or negative weights, so there is nothing to "
-            "learn from. Give rows that count a positive weight."
-        )
+    check_positive_weight(weights)
     return weights
 
 

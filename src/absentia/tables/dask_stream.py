@@ -8,6 +8,7 @@ tree, so neither the client nor any worker holds more than a few of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,18 +20,14 @@ from absentia.tables.reading import FloatArray, TableLike, as_table, check_colle
 from absentia.tables.streams import Chunk, Outcome, PerRow, Stream, add
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class DaskStream(Stream):
     """The partitions of a Dask array, with those of its targets and weights."""
 
-    def __init__(
-        self,
-        X: da.Array,
-        y: da.Array | None = None,
-        sample_weight: da.Array | None = None,
-        column_names: list[str] | None = None,
-    ):
-        self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.names = column_names
+    X: da.Array
+    y: da.Array | None = None
+    sample_weight: da.Array | None = None
+    names: list[str] | None = None
 
     @classmethod
     def of(cls, X: object, y: object = None, sample_weight: object = None) -> DaskStream:

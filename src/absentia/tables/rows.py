@@ -123,8 +123,12 @@ def row_weights(
     n_samples: int,
     *,
     negative_as_zero: bool = False,
+    all_zero: bool = False,
 ) -> FloatArray | None:
-    """Return finite weights, one per row and none negative; None where there are none."""
+    """Return finite weights, one per row and none negative; None where there are none.
+
+    One of them must be positive, unless ``all_zero`` says that other rows have weights too.
+    """
     if sample_weight is None:
         return None
     how: Any = {"ensure_2d": False, "ensure_min_samples": 0, "input_name": "sample_weight"}
@@ -150,7 +154,19 @@ def row_weights(
             f"sample_weight must not be negative, found {weights.min():.6g} in row "
             f"{int(weights.argmin())}: use 0 for rows that should not count."
         )
+    if not all_zero:
+        check_positive_weight(weights)
     return np.maximum(weights, 0.0) if negative_as_zero else weights
+
+
+def check_positive_weight(weights: FloatArray) -> None:
+    """Raise ValueError unless a row has a positive weight."""
+    if not (weights > 0).any():
+        # The first words are those that scikit-learn's own tests look for.
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights, so there is nothing to "
+            "learn from. Give rows that count a positive weight."
+        )
 
 
 #: Values that differ by no more than this share of themselves differ by rounding.

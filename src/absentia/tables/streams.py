@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -64,7 +64,7 @@ class Chunk:
                     f"Chunk {number} has {len(table)} rows of X but {len(values)} of {name}: the "
                     "chunks of both must be cut at the same rows."
                 )
-        weights = row_weights(sample_weight, len(table))
+        weights = row_weights(sample_weight, len(table), all_zero=True)
         return cls(table, None if y is None else np.asarray(y), weights, number)
 
     def slices(self, n_rows: int) -> Iterator[Chunk]:
@@ -184,6 +184,7 @@ def _smallest_keys(chunk: Chunk, size: int, seed: int) -> RowSample:
     return RowSample(keys, chunk.X, chunk.sample_weight, size).smallest()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class MemoryStream(Stream):
     """Slices of a table (or of beliefs) that is in memory and has been checked.
 
@@ -191,18 +192,11 @@ class MemoryStream(Stream):
     ``n_jobs`` threads work on chunks, by default as many as BLAS would use.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: FloatArray | None = None,
-        *,
-        chunk_rows: int = 4096,
-        n_jobs: int | None = None,
-    ):
-        self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.chunk_rows = chunk_rows
-        self.n_jobs = n_jobs
+    X: Any
+    y: Any = None
+    sample_weight: FloatArray | None = None
+    chunk_rows: int = field(default=4096, kw_only=True)
+    n_jobs: int | None = field(default=None, kw_only=True)
 
     @property
     def n_features(self) -> int:
