@@ -11,21 +11,22 @@ import re
 from dataclasses import field
 from inspect import cleandoc, signature
 from types import FunctionType
-from typing import TypeVar, dataclass_transform
+from typing import dataclass_transform
 
-from absentia.parameters import declared
-
-_Class = TypeVar("_Class", bound=type)
+from absentia.parameters import Estimator, declared
 
 #: The end of a section of a docstring, before the heading of the next one.
 _SECTION = re.compile(r"\n\n(?=[A-Z][A-Za-z ]+\n-{4,}\n)")
 
 #: Entries of parameters by the base class that has them; those of a subclass come before.
 _PARAMETERS = {
-    "KernelMachine": """\
+    "BaseEstimator": """\
 density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
     What the data could have been. It is cloned and fitted on the training rows only, and not
     used if rows come as :class:`~absentia.Beliefs`.
+fit_intercept : bool, default=True
+    Whether to add an intercept, which is not penalised.""",
+    "KernelMachine": """\
 kernel : str or Kernel, default="genrbf"
     The similarity of beliefs: ``"genrbf"``, ``"expected-rbf"``, ``"expected-linear"``,
     ``"expected-polynomial"``, ``"esd"`` or ``"egk"``; scikit-learn's ``"rbf"``, ``"linear"`` or
@@ -87,8 +88,6 @@ probability : bool, default=False
     Not supported, since scikit-learn is removing it: True raises an error that names the
     alternatives.""",
     "LogisticSolver": """\
-fit_intercept : bool, default=True
-    Whether to add an intercept, which is not penalised.
 tol : float, default=1e-6
     Stop when the fitted function is this close to the best one, in the norm of the kernel's
     space; for kernels with ``k(x, x) = 1`` that bounds the error of every row's log-odds.
@@ -169,8 +168,6 @@ mask_weight : float, array of shape (n_features,) or None
 category_weight : float, array-like of shape (n_category_columns,) or "scale", default="scale"
     What a difference in a column of categories costs, for features given by name and a density
     that knows categories (``density="mixed"``).
-fit_intercept : bool, default=True
-    Whether to add an intercept, which is not penalised.
 tol : float, default=1e-6
     L-BFGS stops when no entry of the gradient, per row and in the metric of the normal
     equations, is larger.
@@ -181,10 +178,7 @@ cache_size : float, default=1000
 n_jobs : int, optional
     Threads; by default as many as BLAS would use.
 random_state : int, RandomState or None
-    Draws frequencies or landmarks.
-density : {"gaussian", "low-rank", "mixture", "mixed"} or density, default="gaussian"
-    What the data could have been. It is cloned and fitted on the training rows only, and not
-    used if rows come as :class:`~absentia.Beliefs`.""",
+    Draws frequencies or landmarks.""",
     "_Clustering": """\
 n_clusters : int, default=8
 random_state : int, RandomState instance or None, default=None""",
@@ -269,7 +263,7 @@ _ROWS = "\n\nParameters\n----------\nX : array-like of shape (n_samples, n_featu
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
-def documented(cls: _Class) -> _Class:
+def documented(cls: Estimator) -> Estimator:
     """Declare the parameters of a machine, and fill in the shared parts of its docstring."""
     cls = declared(cls)
     introduction, *sections = _SECTION.split(cleandoc(cls.__doc__ or ""))
