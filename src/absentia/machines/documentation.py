@@ -126,6 +126,8 @@ category_weight : float, array-like of shape (n_category_columns,), "scale" or "
     (``density="mixed"``); ``"optimize"``, one weight by the evidence, or, with ``gamma="ard"``,
     one for each column.""",
     "GramSearch": """\
+Cs : sequence of float, default=(1/32, 1/8, ..., 512)
+    Penalties to try.
 gammas : int, sequence of float or None, default=7
     Widths to try; an integer is the number of steps of four around ``"scale"`` of all rows. None
     leaves the kernel as it is. Where ``kernel`` is an object, they go into the object.

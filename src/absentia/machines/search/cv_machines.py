@@ -28,11 +28,6 @@ class SVCCV(GramSearch, SupportVectorClassifier):
     computed once per gamma; all folds and all ``C`` are solved on parts of it, and a mask weight
     only multiplies it.
 
-    Parameters
-    ----------
-    Cs : sequence of float, default=(1/32, 1/8, ..., 512)
-        Penalties to try.
-
     Attributes
     ----------
     class_weight_ : ndarray of shape (n_classes,)
@@ -70,8 +65,6 @@ class SVRCV(GramSearch, SupportVectorRegressor):
 
     Parameters
     ----------
-    Cs : sequence of float, default=(1/32, 1/8, ..., 512)
-        Penalties to try.
     epsilons : sequence of float, default=(0.1,)
         Widths of the epsilon tube to try, in units of ``y``.
 
