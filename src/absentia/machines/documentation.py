@@ -287,16 +287,13 @@ def documented(cls: Estimator) -> Estimator:
     for base in cls.__mro__:
         if not base.__module__.startswith("absentia."):
             continue
-        kinds = ", Beliefs, Chunks, or Dask array or frame" if _is_large(base) else " or Beliefs"
+        large = ".large_scale." in base.__module__
+        kinds = ", Beliefs, Chunks, or Dask array or frame" if large else " or Beliefs"
         for member in vars(base).values():
             method = getattr(member, "fn", member)  # of methods that are there on a condition
             if isinstance(method, FunctionType) and _takes_rows_only(method):
                 method.__doc__ = cleandoc(method.__doc__ or "") + _ROWS + kinds
     return cls
-
-
-def _is_large(cls: type) -> bool:
-    return ".large_scale." in cls.__module__
 
 
 def _takes_rows_only(method: FunctionType) -> bool:
