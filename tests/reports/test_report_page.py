@@ -70,3 +70,15 @@ def test_describe_writes_a_page_once(frame, tmp_path, capsys):
     assert main(["describe", str(source), "--html", str(target)]) == 1
     assert "already exists" in capsys.readouterr().err
     assert main(["describe", str(source), "--html", str(source), "--force"]) == 1
+
+
+def test_control_characters_are_written_out_wherever_they_are():
+    page = Page("a \x1b[2Jtitle", "sub\x07title")
+    page.verdict("a\u202everdict")
+    page.tiles({"na\x1bme": "1\x1b"})
+    page.section("sec\x1btion")
+    page.paragraph("text\x1b")
+    page.table(pd.DataFrame({"he\x1bad": ["ce\x1bll"]}))
+    text = page.render()
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert text.count("\\x1b") == 9  # the title is on the page and in its head

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from absentia.cli.terminal import check_writable, protect_inputs
-from absentia.reports.report_page import MARK, Page
+from absentia.reports.report_page import Page
 from absentia.reports.safe_text import spreadsheet_text
 from absentia.tables.files.formats import replaced
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _PAGE = "index.html"
 _ENDINGS = (".html", ".csv", ".png")
 _PNG_DPI = 144
+#: Near the beginning of every page.
+_MARK = '<meta name="generator" content="absentia">'
 
 
 class ReportFolder:
@@ -50,9 +53,10 @@ class ReportFolder:
     def page(self, page: Page) -> Path:
         """Write the page, and remove files of the last report that this one lacks."""
         stale = _files_of_the_report(self.path) - {self.path / name for name in self._names}
-        page.files = dict.fromkeys(self._names, "")
+        listed = "".join(f'<meta data-file="{escape(name)}">' for name in self._names)
+        text = page.render().replace(_MARK, f"{_MARK}\n{listed}", 1)
         with replaced(self.path / _PAGE) as draft:
-            draft.write_bytes(page.render().encode())
+            draft.write_bytes(text.encode())
         for path in stale:
             path.unlink()
         return self.path / _PAGE
@@ -88,7 +92,7 @@ def _files(folder: Path) -> set[Path]:
 def _files_of_the_report(folder: Path) -> set[Path]:
     """Return the files that the page of the folder lists; a page that lists none is no report's."""
     page = folder / _PAGE
-    if not page.is_file() or MARK not in page.read_bytes()[:1000]:
+    if not page.is_file() or _MARK.encode() not in page.read_bytes()[:1000]:
         return set()
     head = page.read_text(encoding="utf-8", errors="replace").partition("</head>")[0]
     listed = set(re.findall(r'data-file="([^"]+)"', head))

@@ -37,14 +37,14 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
             "patterns": f"{len(report.patterns.masks):,}",
         }
     )
-    little = (printable(line).strip().rstrip(".") for line in report.test_lines())
+    little = (line.strip().rstrip(".") for line in report.test_lines())
     page.verdict(" ".join(f"{line}." for line in little))
     page.section("At a glance")
     figure = report.plot()
     page.picture(figure, "Shares by column, the commonest patterns, and what goes missing together")
     pyplot().close(figure)
     page.section("By column")
-    names = [printable(name) for name in report.columns]
+    names = report.columns
     by_column = pd.DataFrame({"column": names})
     by_column["missing"] = np.round(report.column_rates * n).astype(int)
     by_column["missing, %"] = 100 * report.column_rates
@@ -64,7 +64,7 @@ def missingness_page(report: MissingnessReport, title: str) -> str:
     if report.notes:
         page.section("Notes")
         for note in report.notes:
-            page.paragraph(printable(note))
+            page.paragraph(note)
     return page.render()
 
 

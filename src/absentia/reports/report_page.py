@@ -1,6 +1,6 @@
 """Renderer of all HTML pages: self-contained, with sortable tables, for screens and print.
 
-Templates are Jinja2's, with everything escaped that a file or a user named.
+Templates are Jinja2's. Every text is escaped, and control characters are written out.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from absentia.optional_imports import optional_import
+from absentia.reports.safe_text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 _TEMPLATES = Path(__file__).parent / "templates"
-#: Near the beginning of every page.
-MARK = b'<meta name="generator" content="absentia">'
 
 
 class Page:
@@ -31,8 +30,6 @@ class Page:
         self._subtitle = subtitle
         self._verdicts: list[str] = []
         self._tiles: dict[str, str] = {}
-        #: Digests of files that stand beside the page.
-        self.files: dict[str, str] = {}
         self._sections: list[dict[str, Any]] = []
 
     def verdict(self, sentence: str) -> None:
@@ -76,7 +73,6 @@ class Page:
         """Return the page."""
         text: str = _template("page.html").render(
             title=self.title,
-            files=self.files,
             subtitle=self._subtitle,
             verdicts=self._verdicts,
             tiles=self._tiles,
@@ -92,7 +88,12 @@ class Page:
 def _template(name: str) -> Any:
     jinja2 = optional_import("jinja2", "report", "A page")
     loader = jinja2.FileSystemLoader(_TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
+    settings = {"loader": loader, "autoescape": True, "trim_blocks": True, "finalize": _safe}
+    return jinja2.Environment(**settings).get_template(name)
+
+
+def _safe(value: object) -> object:
+    return printable(value) if isinstance(value, str) else value
 
 
 def _cells(frame: pd.DataFrame, best: str, decimals: int) -> dict[str, object]:

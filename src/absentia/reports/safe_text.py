@@ -22,6 +22,8 @@ def printable(text: str, *, lines: bool = False) -> str:
 
     With ``lines``, line breaks stay as they are.
     """
+    if text.isprintable():
+        return text
     return "".join(
         c
         if c.isprintable() or unicodedata.category(c) == "Zs" or (lines and c == "\n")

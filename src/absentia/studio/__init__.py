@@ -9,7 +9,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from absentia.optional_imports import install_command
+from absentia.optional_imports import optional_import
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,14 +30,10 @@ def serve(
     The page opens ``frame`` at once. Port 0 takes a free one. ``say`` is given the address, token
     included, once the server listens.
     """
-    try:
-        import uvicorn
+    optional_import("starlette", "studio", "The studio")
+    uvicorn = optional_import("uvicorn", "studio", "The studio")
+    from absentia.studio.pages import studio_app
 
-        from absentia.studio.pages import studio_app
-    except ImportError as error:
-        raise ImportError(
-            f"The studio needs {error.name}, which is not installed: {install_command('studio')}."
-        ) from error
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -114,19 +114,6 @@ class TooLarge(ValueError):
     status = 413
 
 
-async def body_of(request: Request) -> bytes:
-    """Read the body of a request, up to the largest size."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise TooLarge(
-                f"The file is larger than {MOST_BYTES // 2**20} MB, the most that is allowed."
-            )
-        parts.append(part)
-    return b"".join(parts)
-
-
 @dataclass(frozen=True)
 class Asked:
     """What the page sent: the body, the name of the file (for messages only), parts of the path."""
@@ -137,9 +124,15 @@ class Asked:
 
     @classmethod
     async def of(cls, request: Request) -> Asked:
-        """Read a request."""
+        """Read a request, up to the largest size."""
         name = printable(unquote(request.headers.get("x-file-name", "the table")))[:80]
-        return cls(await body_of(request), name, request.path_params)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                most = f"{MOST_BYTES // 2**20} MB, the most that is allowed"
+                raise TooLarge(f"The file is larger than {most}.")
+        return cls(bytes(body), name, request.path_params)
 
     @property
     def json(self) -> Json:

@@ -46,7 +46,7 @@ def row_page(
     import pandas as pd
 
     found = answers.answer(values, costs)
-    page = Page(f"One row: what is {printable(target)}?", "a prediction by absentia")
+    page = Page(f"One row: what is {target}?", "a prediction by absentia")
     shown = found["prediction"]
     tiles = {target: shown if isinstance(shown, str) else f"{shown:.4g}"}
     if "probabilities" in found:
@@ -54,9 +54,9 @@ def row_page(
     elif found["lower"] is not None:
         tiles["90 % interval"] = f"{found['lower']:.4g} to {found['upper']:.4g}"
     tiles["of the doubt due to unknown fields"] = f"{100 * found['missing_share']:.0f} %"
-    page.tiles({printable(name): printable(text) for name, text in tiles.items()})
+    page.tiles(tiles)
     if found["note"]:
-        page.verdict(printable(found["note"]))
+        page.verdict(found["note"])
     page.section("What is known")
     typed = {
         name: printable(f"{value.state} {value.text}" if " " in value.state else value.text)
@@ -64,8 +64,7 @@ def row_page(
         if name in answers.names and value.text.strip()
     }
     if typed:
-        known = pd.DataFrame(typed.items(), columns=["field", "value"], dtype=object)
-        page.table(known.map(printable))
+        page.table(pd.DataFrame(typed.items(), columns=["field", "value"], dtype=object))
     else:
         page.paragraph("Every field is unknown.")
     explained = answers.explanation(values)
@@ -86,7 +85,7 @@ def row_page(
         page.section("Measure this next")
         page.paragraph(_WORTH[bool(answers.classes)])
         ranked = pd.DataFrame(found["next"]).rename(columns=_HEADINGS)
-        page.table(ranked.map(lambda cell: printable(cell) if isinstance(cell, str) else cell))
+        page.table(ranked)
     return page.render()
 
 
@@ -111,7 +110,7 @@ def _drawn(beliefs: Mapping[str, Any], categories: Mapping[str, Any]) -> Figure:
 
 def batch_page(batch: pd.DataFrame, notes: Sequence[str], target: str) -> str:
     """Return a page with the predictions of a batch, the most doubtful first."""
-    page = Page(f"Predictions of {printable(target)}", f"{len(batch):,} rows, by absentia")
+    page = Page(f"Predictions of {target}", f"{len(batch):,} rows, by absentia")
     page.tiles(
         {
             "rows": f"{len(batch):,}",
@@ -123,12 +122,11 @@ def batch_page(batch: pd.DataFrame, notes: Sequence[str], target: str) -> str:
     page.section("Rows, the most doubtful first")
     own = {name: name.replace("_", " ") for name in ("due_to_unknown", "unknown_fields")}
     own["doubt_percent"] = "doubt, %"
-    shown = batch.head(_MOST_ROWS).rename(columns=own).rename(columns=printable)
-    page.table(shown.map(lambda cell: printable(cell) if isinstance(cell, str) else cell))
+    page.table(batch.head(_MOST_ROWS).rename(columns=own))
     if len(batch) > _MOST_ROWS:
         page.paragraph(f"The {_MOST_ROWS:,} most doubtful of {len(batch):,} rows are listed.")
     if notes:
         page.section("Notes")
         for note in notes:
-            page.paragraph(printable(note))
+            page.paragraph(note)
     return page.render()

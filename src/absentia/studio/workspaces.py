@@ -224,18 +224,14 @@ class Workspace:
 
     def batch_csv(self) -> bytes:
         """Return the last batch as CSV; no cell is a formula for a spreadsheet."""
-        if self._batch is None:
-            raise ValueError("There is no batch yet: load one first.")
         stream = io.StringIO()
-        self._batch.map(spreadsheet_text).to_csv(stream, index=False)
+        self.batch.map(spreadsheet_text).to_csv(stream, index=False)
         return stream.getvalue().encode()
 
     def batch_report(self) -> bytes:
         """Return the last batch as a self-contained page."""
-        if self._batch is None:
-            raise ValueError("There is no batch yet: load one first.")
         name = str(self.model_card()["target"])
-        return batch_page(self._batch, self._batch_notes, name).encode()
+        return batch_page(self.batch, self._batch_notes, name).encode()
 
     def row_report(
         self, values: dict[str, FieldValue], costs: dict[str, float] | None = None
@@ -271,6 +267,13 @@ class Workspace:
         if self.frame is None:
             raise ValueError("There is no table here: open one first.")
         return self.frame
+
+    @property
+    def batch(self) -> pd.DataFrame:
+        """The predictions of the last batch, which must be there."""
+        if self._batch is None:
+            raise ValueError("There is no batch yet: load one first.")
+        return self._batch
 
     @property
     def model_answers(self) -> RowAnswers:
