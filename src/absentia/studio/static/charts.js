@@ -63,7 +63,7 @@ export function dots(items, {from = 0, to = 1, label, width = 420, space = width
   // on a narrow page, long names are above their dots.
   const longest = Math.max(...names.map(textWidth)), stacked = width - Math.min(longest + 16, space) - end < 140;
   const step = stacked ? 44 : 26;
-  space = stacked ? 8 : Math.min(Math.max(longest + 16, 8), space, width / 2);
+  space = stacked ? 14 : Math.min(Math.max(longest + 16, 8), space, width / 2);
   const bottom = step * items.length + 6, height = bottom + (axis ? 40 : 0), chart = frame(width, height, label);
   const place = value => space + (Math.min(Math.max(value, from), to) - from) / (to - from || 1) * (width - space - end);
   if (axis) {
