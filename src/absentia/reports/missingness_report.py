@@ -14,11 +14,7 @@ import numpy as np
 
 from absentia.missingness import Patterns
 from absentia.reports.little import LittleTest
-from absentia.reports.pages_of_tables import (
-    draw_missingness,
-    missingness_page,
-    notebook_table,
-)
+from absentia.reports.pages_of_tables import draw_missingness, missingness_page, notebook_table
 from absentia.reports.safe_text import printable
 from absentia.tables import FloatArray, IntArray
 from absentia.tables.phrases import counted

@@ -28,13 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from absentia.reports.describing import suspects
 from absentia.reports.safe_text import printable
 from absentia.studio.row_answers import FieldValue, Json
-from absentia.studio.workspaces import (
-    BUNDLED,
-    Workspace,
-    Workspaces,
-    bundled_table,
-    for_page,
-)
+from absentia.studio.workspaces import BUNDLED, Workspace, Workspaces, bundled_table, for_page
 from absentia.tables.files.formats import read_bytes
 
 if TYPE_CHECKING:
