@@ -14,6 +14,7 @@ from absentia import SVC, load, save
 from absentia.persistence.compiled_parts import MADE_AGAIN
 from absentia.persistence.kinds import (
     kind_of_words,
+    kinds_of,
     parameter_names,
     sklearn_attributes,
     trusted_types,
@@ -179,6 +180,11 @@ def test_an_object_that_looks_like_an_array_is_none():
         __array_interface__ = np.zeros(2).__array_interface__
 
     assert not kind_of_words("floats[1] | objects[1] | estimator | names").holds(Like())
+
+
+def test_no_attribute_that_a_file_may_have_is_a_method():
+    for kind in trusted_types():
+        assert not [name for name in kinds_of(kind) if callable(getattr(kind, name, None))], kind
 
 
 def test_trusted_estimators_are_estimators_or_known_by_their_attributes():

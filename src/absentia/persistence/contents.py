@@ -86,12 +86,6 @@ def check_model(model: BaseEstimator, objects: list[Any]) -> None:
         attributes.update(own)
 
 
-def _called(value: object) -> str:
-    if isinstance(value, type):
-        return f"the type {value.__name__}"
-    return f"a {type(value).__name__}"
-
-
 def check_object(value: Any, attributes: dict[str, Any]) -> None:
     """Raise ValueError for attributes of other kinds than a class has, or that do not fit together.
 
@@ -108,11 +102,10 @@ def check_object(value: Any, attributes: dict[str, Any]) -> None:
     kinds, is_ours = kinds_of(owner), owner.__module__.startswith("absentia.")
     for name, held in attributes.items():
         if not (type(held) in kinds[name].types or kinds[name].holds(held)):
+            found, expected = type(held).__name__, kinds[name].expected
             if name in parameter_names(owner):
-                raise ValueError(f"{_called(held)} as the parameter {name} of {owner.__name__}")
-            raise ValueError(
-                f"{owner.__name__} with {_called(held)} as {name}, expected {kinds[name].expected}"
-            )
+                raise ValueError(f"a {found} as the parameter {name} of {owner.__name__}")
+            raise ValueError(f"{owner.__name__} with a {found} as {name}, expected {expected}")
         is_number = isinstance(held, np.ndarray | float) and np.asarray(held).dtype.kind == "f"
         if is_ours and is_number and np.any(np.isfinite(held) & (np.abs(held) > _LARGEST)):
             raise ValueError(f"{owner.__name__}.{name} holds a number beyond {_LARGEST:g}")

@@ -356,11 +356,10 @@ def model_types() -> dict[type, None]:
 
 def _subclasses(kind: type) -> list[type]:
     """Return the classes of absentia that are derived from another one."""
-    found = [kind]
+    found: list[type] = [kind]
     for base in found:
-        children: list[type] = base.__subclasses__()
-        found += [child for child in children if child not in found]
-    return [child for child in found[1:] if child.__module__.startswith("absentia.")]
+        found += base.__subclasses__()
+    return [one for one in dict.fromkeys(found[1:]) if one.__module__.startswith("absentia.")]
 
 
 @cache

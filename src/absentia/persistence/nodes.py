@@ -124,7 +124,8 @@ class Writer:
             return {"Generator": [self.node(bits.state), *seeds]}
         state = value.__getstate__() if isinstance(value, Stored) else vars(value)
         made_again = MADE_AGAIN.get(type(value).__name__)
-        if "_loss" in state and type(value._loss) is not type(value._get_loss(None)):
+        loss = vars(value).get("_loss") if made_again == "_loss" else None
+        if loss is not None and type(loss) is not type(value._get_loss(None)):
             raise NotTrustedError(f"a loss other than {value.loss!r}")
         return {name: {key: self.node(held) for key, held in state.items() if key != made_again}}
 
@@ -177,11 +178,8 @@ class Reader:
         self._arrays, self._most = arrays, most_nodes
         self._read: set[int] = set()
         self._complete: list[_Found] = []
-
-    @property
-    def objects(self) -> list[Any]:
-        """The objects that are complete, inner ones before those that hold them."""
-        return [found.value for found in self._complete]
+        #: The objects that are complete, inner ones before those that hold them.
+        self.objects: list[Any] = []
 
     def model(self, node: Any) -> Any:
         """Return what a node describes, having read every array."""
@@ -236,6 +234,7 @@ class Reader:
             found = found._replace(value=_PARTS[name](*found.value))
         if kind is not None or name in _GENERATORS:
             self._complete.append(found)
+            self.objects.append(found.value)
         return found
 
     def _object(self, kind: type, name: str, content: Any) -> _Found:
