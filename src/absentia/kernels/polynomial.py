@@ -188,10 +188,7 @@ class ExpectedPolynomial(Kernel):
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         diagonal = self._diag(P) if Q is None else None
         P, Q, kernel = self._in_kernel_units(P, Q)
-        R = P if Q is None else Q
-        left, right = kernel._parts(P, R)
-        if Q is None:
-            right = left
+        left, right = kernel._parts(P, *(() if Q is None else (Q,)))
 
         def tile(rows: slice, columns: slice) -> FloatArray:
             values = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
@@ -203,7 +200,7 @@ class ExpectedPolynomial(Kernel):
                     values += term
             return values
 
-        shape = (len(P), len(R))
+        shape = (len(P), len(P if Q is None else Q))
         step = left[0][1].tile_rows
         K = assembled(tile, shape, symmetric=Q is None, tile_rows=step, n_jobs=n_jobs)
         if diagonal is not None:
@@ -226,15 +223,10 @@ class ExpectedPolynomial(Kernel):
         columns = uncertain_columns(*beliefs)
         parts = []
         for some in beliefs:
-            if self.degree == 2 or some.n_components == 1:
-                parts.append([(np.ones(len(some)), BeliefMoments(some, columns=columns))])
-            else:
-                parts.append(
-                    [
-                        (weights, BeliefMoments(some, component=c, columns=columns))
-                        for c, weights in enumerate(some.weights().T)
-                    ]
-                )
+            weights = np.ones((1, len(some))) if self.degree == 2 else some.weights().T
+            components = [None] if self.degree == 2 else range(len(weights))
+            moments = [BeliefMoments(some, component=c, columns=columns) for c in components]
+            parts.append(list(zip(weights, moments, strict=True)))
         return parts[0], parts[-1]
 
     def _of_pairs(
