@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -194,6 +195,29 @@ def test_from_a_file_to_an_export(client, browser, tmp_path, target, width):
     found = pd.read_csv(exported)
     assert len(found) == len(table)
     assert found["doubt"].is_monotonic_decreasing
+
+
+def test_long_names_stay_on_a_small_screen_and_a_mended_file_is_read_again(
+    client, browser, tmp_path
+):
+    names = [f"measurement of sensor {k} in the northern hall, daily mean" for k in range(12)]
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 12)), columns=names)
+    file = tmp_path / "mine.csv"
+    file.write_text("")
+    resize(browser, 400)
+    browser.get(f"{client.origin}/{TOKEN}/")
+    waited(lambda: browser.find_elements("css selector", "[data-example]"))
+    find(browser, "#file").send_keys(str(file))
+    waited(lambda: find(browser, "#message").is_displayed())
+    browser.get_log("browser")  # the refusal
+    table.to_csv(file, index=False)
+    find(browser, "#file").send_keys(str(file))
+    waited(lambda: find(browser, "#missing").is_displayed())
+    assert nothing_sticks_out(browser)
+    find(browser, "nav [data-go=columns]").click()
+    assert nothing_sticks_out(browser)
+    find(browser, "nav [data-go=train]").click()
+    assert nothing_sticks_out(browser)
 
 
 def test_the_comparison_has_the_errors_and_the_scale_of_the_model(client, browser, tmp_path):

@@ -471,7 +471,7 @@ function listen(id, event, work_) { $(id).addEventListener(event, guarded(work_)
 
 $("steps").append(...STEPS.map(([name, text]) => el("button", {type: "button", "data-go": name, onclick: () => go(name)}, text)));
 for (const button of document.querySelectorAll("main [data-go]")) button.addEventListener("click", () => go(button.dataset.go));
-const picked = use => async event => { const [file] = event.target.files; if (file) await use(file); event.target.value = ""; };
+const picked = use => async event => { const [file] = event.target.files; try { if (file) await use(file); } finally { event.target.value = ""; } };
 listen("file", "change", picked(file => openTable("", file)));
 listen("model-file", "change", picked(async file => {
   const found = await ask("open-model", {file});
