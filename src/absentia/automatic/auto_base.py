@@ -50,7 +50,7 @@ from absentia.tables import (
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.columns.training_columns import warn_of_sentinels
 from absentia.tables.encoder import TableEncoder
-from absentia.tables.reading import from_arrow, has_columns_of_words, is_frame
+from absentia.tables.reading import has_columns_of_words, is_frame, native_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
@@ -269,7 +269,7 @@ def _encoded(X: TableLike, y: ArrayLike) -> tuple[TableEncoder | None, Table]:
             "X.compute() on a sample, or LargeScaleLogisticRegression or LargeScaleRidge, which "
             "learn from Dask tables."
         )
-    X = from_arrow(X)
+    X = native_frame(X)
     if is_frame(X) and has_columns_of_words(X):
         encoder = TableEncoder(limits=True)
         numbers = encoder.fit_transform(X, y)

@@ -17,6 +17,7 @@ from absentia.parameters import FINITE, INFINITE, MOST_DRAWS, SHARE, count_from,
 from absentia.predictions.marginal import marginal_model, unwrapped
 from absentia.predictions.wrapped_model import row_key
 from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
+from absentia.tables.reading import native_frame
 from absentia.tables.rows import TakesMissing
 
 LossName = Literal["log", "brier", "variance", "width", "size"]
@@ -130,6 +131,7 @@ def measure_next(
     >>> measure_next(machine, row, costs=[20.0, 1.0], budget=0.5).best
     ['stop']
     """
+    X = native_frame(X)
     rows = read_rows(model, X, density)
     table, unknowns = rows.table, rows.unknowns
     trial_model = TrialModel.of(model, X, rows, loss)

@@ -16,7 +16,7 @@ from absentia.predictions.wrapped_model import take_rows
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, table_as
 from absentia.tables.frames import with_cells
 from absentia.tables.phrases import counted
-from absentia.tables.reading import as_frame, is_frame
+from absentia.tables.reading import as_frame, is_frame, native_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,6 +206,7 @@ class _Measuring:
     def of(
         cls, model: BaseEstimator, X: TableLike, oracle: Any, density: BaseEstimator
     ) -> _Measuring:
+        X = native_frame(X)
         table, unknowns, given = read_rows(model, X, density)
         names = tuple(column.name for column in unknowns.columns)
         missing, worded = unknowns.missing(table.array), given is not None

@@ -18,6 +18,7 @@ from absentia.engine.threads import bounded_slices
 from absentia.parameters import DRAWS, number_between, numbers
 from absentia.pictures import FAINT, INK, pyplot, tidy
 from absentia.tables import BoolArray, FloatArray, Table, TableLike
+from absentia.tables.reading import native_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -303,6 +304,7 @@ class _Setting:
         cls, model: BaseEstimator, X: TableLike, density: Any, n_draws: int, random_state: int
     ) -> _Setting:
         DRAWS.check("n_draws", n_draws)
+        X = native_frame(X)
         rows = read_rows(model, X, density)
         trial = TrialModel.of(model, X, rows)
         classes = tuple(getattr(model, "classes_", ())) if trial.classifies else ()

@@ -40,7 +40,7 @@ from absentia.tables import (
 )
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.margins import Margins
-from absentia.tables.reading import as_arrow, from_arrow, is_frame
+from absentia.tables.reading import as_arrow, is_frame, native_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.stored import assume_valid
 from absentia.tables.streams import Stream
@@ -184,7 +184,7 @@ class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
         filled = self._drawn(rows, size, random_state)
         if size is None:
             return self._in_units([filled], X, as_numbers)[0]
-        plain = plan_of(self) is None and not is_frame(from_arrow(X))
+        plain = plan_of(self) is None and not is_frame(native_frame(X))
         return filled if plain else self._in_units(filled, X, as_numbers)
 
     def _drawn(self, rows: Table, size: int | None, random_state: RandomState) -> FloatArray:
@@ -202,7 +202,7 @@ class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
         as_numbers: bool = False,
     ) -> list[Any]:
         """Return numbers as the kind of table that was given, with the user's own words."""
-        frame = from_arrow(given)
+        frame = native_frame(given)
         plan = vars(self).get("plan_") if is_frame(frame) else plan_of(self)
         if plan is not None and len(tables):
             found = plan.restored(list(tables), self.columns_, frame, as_numbers=as_numbers)

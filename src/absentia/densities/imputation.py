@@ -17,7 +17,7 @@ from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, make_density
 from absentia.parameters import COUNT, FLAG, RandomState, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of, table_as
-from absentia.tables.reading import as_arrow, from_arrow, is_frame
+from absentia.tables.reading import as_arrow, is_frame, native_frame
 from absentia.tables.rows import TakesMissing
 from absentia.tables.streams import Stream
 
@@ -140,7 +140,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
             # A Dask frame stays one; its rows are conditioned where they are.
             meta = self._of_partition(lazy._meta_nonempty)
             return lazy.map_partitions(self._of_partition, meta=meta)
-        given, X = X, self._with_nan(from_arrow(X))
+        given, X = X, self._with_nan(native_frame(X))
         density = self.density_
         rows = density._open(X)
         if isinstance(rows, Stream):

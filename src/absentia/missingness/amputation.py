@@ -32,7 +32,7 @@ from absentia.tables import (
 )
 from absentia.tables.columns.guesses import read_columns
 from absentia.tables.frames import without_cells
-from absentia.tables.reading import as_arrow, as_frame, from_arrow, has_columns_of_words, is_frame
+from absentia.tables.reading import as_arrow, as_frame, has_columns_of_words, is_frame, native_frame
 from absentia.tables.rows import is_constant
 
 __all__ = ["VisibleColumns", "mar", "mcar", "mnar", "self_censoring", "views"]
@@ -303,7 +303,7 @@ class SourceTable:
 
     @classmethod
     def of(cls, X: TableLike) -> SourceTable:
-        given, X = X, from_arrow(X)
+        given, X = X, native_frame(X)
         if not (is_frame(X) and has_columns_of_words(X)):
             table = as_table(X)
             d = table.shape[1]

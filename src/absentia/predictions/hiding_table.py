@@ -12,7 +12,13 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from absentia.tables import BoolArray, FloatArray, IntArray, Rows, as_table, table_as
 from absentia.tables.plan_notes import absent_names, absent_note, warn
-from absentia.tables.reading import check_collected, has_columns_of_words, is_frame
+from absentia.tables.reading import (
+    as_frame,
+    check_collected,
+    has_columns_of_words,
+    is_frame,
+    native_frame,
+)
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -50,11 +56,13 @@ class HidingTable(Stored, Rows):
 
     @classmethod
     def of(cls, X: Any) -> HidingTable:
-        """Read a table; a pandas frame keeps its dtypes, so that pipelines with text work."""
+        """Read a table; frames with words are pandas frames with their dtypes, for pipelines."""
         if isinstance(X, Table) and X.lower is not None and X.upper is not None:
             return cls(None, X.array, X.unknown, X.lower, X.upper)
-        X = X.as_given() if isinstance(X, Table) else X
+        X = native_frame(X.as_given() if isinstance(X, Table) else X)
         check_collected(X, any_dask=True)
+        if is_frame(X) and not hasattr(X, "iloc") and has_columns_of_words(X):
+            X = as_frame(X)
         if hasattr(X, "iloc"):
             if not len(X):
                 raise ValueError(
@@ -62,11 +70,6 @@ class HidingTable(Stored, Rows):
                     "give rows with known targets that it was not trained on."
                 )
             return cls(tuple(X.columns), X, X.isna().to_numpy())
-        if is_frame(X) and has_columns_of_words(X):
-            raise ValueError(
-                "A conformal predictor accepts frames with columns of words only from pandas: pass "
-                "X.to_pandas(), or put absentia.TableEncoder before the model."
-            )
         values = as_table(X)
         return cls(tuple(X.columns) if is_frame(X) else None, values, np.isnan(values))
 

@@ -63,7 +63,7 @@ from absentia.tables import (
     set_fitted,
 )
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
-from absentia.tables.reading import from_arrow, has_columns_of_words, is_frame
+from absentia.tables.reading import has_columns_of_words, is_frame, native_frame
 from absentia.tables.rows import TakesMissing, row_weights
 
 
@@ -118,7 +118,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
                 "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
                 f"fitted already, found {self.estimator!r}."
             )
-        X = from_arrow(X)
+        X = native_frame(X)
         density = self._unfitted_density(X)
         plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None
         # Numbers are passed to the model as they are; only words need a plan.

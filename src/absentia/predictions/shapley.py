@@ -41,7 +41,7 @@ from absentia.predictions.marginal import find_density, marginal_model, unwrappe
 from absentia.tables import BoolArray, FloatArray, IntArray, TableLike
 from absentia.tables.phrases import listed
 from absentia.tables.plan_notes import absent_note, warn
-from absentia.tables.reading import as_frame, has_columns_of_words, is_frame
+from absentia.tables.reading import as_frame, has_columns_of_words, is_frame, native_frame
 from absentia.tables.rows import TakesMissing
 
 _OUTPUTS = words("auto", "prediction", "probability", "log-odds", "decision")
@@ -222,8 +222,6 @@ class _Game:
         classes = getattr(model, "classes_", None) if is_classifier(model) else None
         method, output = _method(model, output)
         X = _columns_of(model, X)
-        if is_frame(X) and not hasattr(X, "iloc") and has_columns_of_words(X):
-            X = as_frame(X)
         if isinstance(model, KernelMachine):
             averages = method != "predict_proba" and _averages_exactly(model)
         else:
@@ -272,6 +270,7 @@ class _Game:
 
 def _columns_of(model: BaseEstimator, X: Any) -> Any:
     """Return a frame with the columns that a model learned from, missing where it has none."""
+    X = native_frame(X)
     names, n = list(getattr(model, "feature_names_in_", ())), getattr(model, "n_features_in_", None)
     if not is_frame(X):
         return X

@@ -37,7 +37,7 @@ from absentia.tables.frames import (
     typed_column,
     written_cells,
 )
-from absentia.tables.reading import as_frame, from_arrow, is_polars
+from absentia.tables.reading import as_frame, is_polars, native_frame
 from absentia.tables.stored import (
     Stored,
     array_of_cells,
@@ -378,7 +378,7 @@ class RowFormat(Stored):
 
 def take_rows(X: Any, rows: IntArray) -> Any:
     """Return some rows of an array or of a frame."""
-    X = from_arrow(X)
+    X = native_frame(X)
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 

@@ -25,7 +25,7 @@ from absentia.reports.report_page import Page
 from absentia.tables import FloatArray, Table
 from absentia.tables.encoder import TableEncoder
 from absentia.tables.phrases import counted, with_names
-from absentia.tables.reading import as_frame, from_arrow, is_frame
+from absentia.tables.reading import as_frame, is_frame, native_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -335,7 +335,7 @@ def _behind(best: FloatArray, other: FloatArray) -> bool:
 def _split(X: Any, y: Any, task: str | None, ignore: Sequence[str]) -> tuple[LearningTable, str]:
     """Return a table split from its target, and the name of the target."""
     frame = as_frame(X)
-    if not is_frame(from_arrow(X)):
+    if not is_frame(native_frame(X)):
         frame.columns = [f"x{name}" for name in frame.columns]
     if isinstance(y, str):
         return split_target(frame, y, task, ignore=ignore), y

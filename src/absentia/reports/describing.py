@@ -17,7 +17,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table
 from absentia.tables.column_plan import ColumnPlan
 from absentia.tables.columns.guesses import case_note, read_columns
 from absentia.tables.phrases import infinite_note, listed
-from absentia.tables.reading import as_frame
+from absentia.tables.reading import as_frame, native_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +79,7 @@ def describe_missingness(
     """
     if mcar_test not in ("auto", True, False):
         raise ValueError(f'mcar_test must be "auto", True or False, found {mcar_test!r}.')
+    X = native_frame(X)
     table, tested, notes = _as_numbers(X, kinds)
     n, d = table.shape
     patterns = Patterns.of_mask(np.isnan(table))

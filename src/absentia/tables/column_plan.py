@@ -35,7 +35,7 @@ from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
 from absentia.tables.phrases import aligned
 from absentia.tables.plan_notes import far_notes, later_notes, plan_lines, warn
-from absentia.tables.reading import FloatArray, IntArray, as_frame, from_arrow, is_frame
+from absentia.tables.reading import FloatArray, IntArray, as_frame, is_frame, native_frame
 from absentia.tables.stored import Stored
 from absentia.tables.table import Table
 
@@ -302,7 +302,7 @@ class ColumnPlan(Stored):
 
     def read_frame(self, X: Any) -> ReadFrame:
         """Read a later table as :meth:`read` does, with the frame and its own units."""
-        X = from_arrow(X)
+        X = native_frame(X)
         frame = as_frame(X)
         if not is_frame(X):
             if frame.shape[1] != len(self.names):

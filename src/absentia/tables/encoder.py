@@ -24,9 +24,9 @@ from absentia.tables.reading import (
     as_frame,
     as_table,
     densified,
-    from_arrow,
     has_columns_of_words,
     is_frame,
+    native_frame,
 )
 from absentia.tables.rows import MemoryRows, Rows, TakesMissing
 from absentia.tables.streams import Stream
@@ -264,7 +264,7 @@ def open_memory(
     :func:`open_rows`; ``sparse`` says that a sparse matrix is made dense, where
     others refuse it.
     """
-    X = from_arrow(X)
+    X = native_frame(X)
     if sparse and issparse(X):
         return Table(as_table(densified(X)), sparse=True)
     if isinstance(X, Rows):
@@ -288,7 +288,7 @@ def open_known(X: TableLike, estimator: BaseEstimator) -> Table | Stream | Memor
 
     A frame is read by the plan of the training frame, where there was one.
     """
-    X = from_arrow(X)
+    X = native_frame(X)
     plan = None if isinstance(X, Rows) else plan_of(estimator, X)
     return open_rows(X).checked(estimator) if plan is None else plan.read(X)
 

@@ -8,6 +8,7 @@ was found, what was expected and what to try.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -47,6 +48,7 @@ def as_table(X: TableLike, *, minimum_rows: int = 1) -> FloatArray:
             "Sparse data was passed, but dense data is required: zeros in a sparse matrix would be "
             "read as observed values. Use X.toarray(), with NaN where a value is missing."
         )
+    X = native_frame(X)
     check_collected(X)
     array = _frame_to_array(X) if is_frame(X) else _values_to_array(X)
     _check_shape(array, minimum_rows)
@@ -55,13 +57,7 @@ def as_table(X: TableLike, *, minimum_rows: int = 1) -> FloatArray:
 
 
 def check_collected(X: Any, *, any_dask: bool = False) -> None:
-    """Raise TypeError for a frame whose rows are needed, but not computed yet.
-
-    That is a LazyFrame, and a Dask frame that has other columns than numbers; with ``any_dask``
-    every Dask frame.
-    """
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("A LazyFrame was passed, but its rows are needed now: use X.collect().")
+    """Raise TypeError for a Dask frame of other columns than numbers, or with ``any_dask`` any."""
     if not (type(X).__module__.startswith("dask") and hasattr(X, "dtypes")):
         return
     if any_dask:
@@ -122,11 +118,17 @@ def is_arrow(X: Any) -> bool:
     return type(X).__module__.startswith("pyarrow") and hasattr(X, "column_names")
 
 
-def from_arrow(X: Any) -> Any:
-    """Return a table of pyarrow as a pandas frame, anything else as it is.
+def native_frame(X: Any) -> Any:
+    """Return tables that only wrap or promise a frame as that frame, anything else as it is.
 
-    Whole numbers and booleans stay such beside missing values.
+    Tables of pyarrow become pandas frames, in which whole numbers and booleans stay such beside
+    missing values, frames of narwhals what they were made from, and LazyFrames are collected.
     """
+    if type(X).__module__.startswith("narwhals"):
+        X = X.to_native()
+    if type(X).__name__ == "LazyFrame":
+        warnings.warn("A LazyFrame was collected: all its rows are in memory.", stacklevel=2)
+        return X.collect()
     if not is_arrow(X):
         return X
     import pandas as pd
@@ -352,8 +354,8 @@ def has_columns_of_words(frame: pd.DataFrame) -> bool:
 def as_frame(X: TableLike) -> pd.DataFrame:
     """Return a copy of a table as a pandas frame, with text for column names."""
     pd = optional_import("pandas", "tables", "A table of words or dates")
+    X = native_frame(X)
     check_collected(X, any_dask=True)
-    X = from_arrow(X)
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     try:
