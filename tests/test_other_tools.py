@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,10 @@ from absentia import (
     LogisticRegression,
     MarginalRegressor,
     TableEncoder,
+    describe_missingness,
     explain,
+    measure_next,
+    sensitivity,
 )
 
 RNG = np.random.default_rng(0)
@@ -85,24 +89,28 @@ def test_a_masker_of_shap_draws_from_beliefs():
     np.testing.assert_allclose(found, explain(model, some, density=density).values, atol=0.15)
 
 
-@pytest.mark.parametrize("kind", ["polars", "pyarrow", "narwhals"])
+@pytest.mark.filterwarnings("ignore:A LazyFrame was collected")
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "narwhals", "lazy"])
 def test_frames_of_every_kind(kind):
     polars = pytest.importorskip("polars")
-    frame = polars.DataFrame(X, schema=["a", "b", "c"]).fill_nan(None)
+    words = polars.Series("d", ["u", None, "v", "w"] * 20)
+    frame = polars.DataFrame(X, schema=["a", "b", "c"]).fill_nan(None).with_columns(words)
+    given: Any = frame
     if kind == "narwhals":
-        frame = pytest.importorskip("narwhals").from_native(frame)
-    elif kind != "polars":
-        frame = frame.to_arrow()
-    model = clone(MODEL).fit(frame, Y)
-    np.testing.assert_array_equal(model.predict(frame), MODEL.predict(X))
-    if kind != "narwhals":  # read as numbers without names
-        assert list(model.feature_names_in_) == ["a", "b", "c"]
-
-
-def test_lazy_frames_are_answered_with_a_remedy():
-    polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match=r"X\.collect"):
-        clone(MODEL).fit(polars.DataFrame(X).lazy(), Y)
+        given = pytest.importorskip("narwhals").from_native(frame)
+    elif kind == "pyarrow":
+        given = frame.to_arrow()
+    elif kind == "lazy":
+        given = frame.lazy()
+    model, expected = clone(MODEL).fit(given, Y), clone(MODEL).fit(frame, Y)
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(model.predict(given), expected.predict(frame))
+    for question in (explain, lambda model, X: sensitivity(model, X, deltas=[1.0])):
+        found = question(model, given).to_frame()
+        pd.testing.assert_frame_equal(found, question(expected, frame).to_frame())
+    assert measure_next(model, given).best == measure_next(expected, frame).best
+    report = describe_missingness(given)
+    assert report.columns == ("a", "b", "c", "d")
 
 
 def test_wrappers_and_encoders_in_pipelines_of_others():

@@ -360,10 +360,13 @@ def test_a_class_that_only_calibrates_is_named_as_the_reason(method):
         model.fit(X, y)
 
 
-def test_polars_frames_with_words_are_refused_by_a_sentence_that_helps():
-    frame = pl.DataFrame({"a": [0.1, 0.2] * 20, "word": ["x", "y"] * 20})
-    with pytest.raises(ValueError, match=r"only from pandas: pass X\.to_pandas\(\)"):
-        ConformalClassifier(LogisticRegression()).fit(frame, [0, 1] * 20)
+def test_polars_frames_with_words_are_those_of_pandas():
+    frame = pl.DataFrame({"a": [0.1, None, 0.2, 0.3] * 20, "word": ["x", "y"] * 40})
+    found = [
+        ConformalClassifier(LogisticRegression(), random_state=0).fit(X, [0, 1] * 40).predict_set(X)
+        for X in (frame, frame.to_pandas())
+    ]
+    np.testing.assert_array_equal(found[0].members, found[1].members)
 
 
 class _Ends(RegressorMixin, BaseEstimator):

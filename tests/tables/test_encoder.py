@@ -176,12 +176,13 @@ def test_polars_tables_are_welcome():
     np.testing.assert_array_equal(out, [[1, 0], [2, 1], [np.nan, 0]])
 
 
-def test_frames_that_are_not_collected_are_told_how():
+def test_frames_that_are_not_collected_are_collected_with_a_note():
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match=r"X\.collect\(\)"):  # and no warning of polars
-        TableEncoder().fit(polars.LazyFrame({"a": [1, 2, None]}))
-    with pytest.raises(TypeError, match=r"X\.collect\(\)"):
-        SVC().fit(polars.LazyFrame({"a": [1, 2, None]}), [0, 1, 0])
+    frame = polars.LazyFrame({"a": [1, 2, None, 4], "b": ["u", None, "v", "w"]})
+    with pytest.warns(UserWarning, match="LazyFrame was collected") as caught:
+        found = TableEncoder().fit_transform(frame)
+    assert {str(each.message)[:11] for each in caught} == {"A LazyFrame"}  # none of polars
+    np.testing.assert_array_equal(found, TableEncoder().fit_transform(frame.collect()))
 
 
 def test_dask_frames_that_are_needed_as_a_whole_are_told_how():

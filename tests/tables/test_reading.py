@@ -128,7 +128,6 @@ REFUSED = {
     "dates in polars": (pl.DataFrame({"a": [DATE]}), ValueError, "'a' holds"),
     "lists in a column": (pd.DataFrame({"a": [[1.0], [2.0]]}), ValueError, "'a' holds"),
     "sparse": (sparse.csr_array(np.eye(2)), TypeError, r"Sparse.*toarray\(\)"),
-    "lazy frame": (pl.LazyFrame({"a": [1]}), TypeError, r"collect\(\)"),
     "complex": (np.array([[1j, 2]]), ValueError, "Complex data not supported"),
     "complex list": ([[1j, None]], ValueError, "Complex data not supported"),
     "complex column": (pd.DataFrame({"z": [1j, 2]}), ValueError, "not supported: column 'z'"),
