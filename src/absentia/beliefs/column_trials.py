@@ -121,8 +121,7 @@ class ColumnTrials:
     def expected(self, values: FloatArray) -> FloatArray:
         """Return the mean over the points of each cell, of one value (or array) per trial row."""
         weighted = values * self.weights.reshape((-1,) + (1,) * (values.ndim - 1))
-        mean: FloatArray = np.add.reduceat(weighted, self.starts, axis=0)
-        return mean
+        return np.add.reduceat(weighted, self.starts, axis=0)
 
 
 def column_trials(

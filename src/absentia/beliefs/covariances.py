@@ -104,8 +104,7 @@ class CovarianceTable(Stored):
         """
         n_patterns, matrices = len(self.masks), self.explicit
         if self.prior is None:
-            found: FloatArray = matrices[groups]
-            return found
+            return matrices[groups]
         asked = np.arange(self.n_groups)[groups]
         own = asked >= n_patterns
         if not own.any():

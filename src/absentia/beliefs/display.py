@@ -52,8 +52,7 @@ def mixture_density(
     spread = np.maximum(variances, np.finfo(float).tiny)
     offsets = (points[:, None] - means) ** 2 / spread
     bumps = np.exp(-0.5 * offsets) / np.sqrt(2 * np.pi * spread)
-    density: FloatArray = bumps @ weights
-    return density
+    return bumps @ weights
 
 
 def draw_row(beliefs: Beliefs, row: int, max_columns: int) -> Figure:

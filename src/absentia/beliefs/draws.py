@@ -74,8 +74,7 @@ def covariance_roots(covariances: FloatArray) -> FloatArray:
     except np.linalg.LinAlgError:  # singular, as after a map to more columns
         eigenvalues, vectors = np.linalg.eigh(filled)
         roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
-    cleared: FloatArray = np.where(certain[..., None], 0.0, roots)
-    return cleared
+    return np.where(certain[..., None], 0.0, roots)
 
 
 _BITS = 30

@@ -251,5 +251,4 @@ def factor_variances(prior: LowRankPrior, masks: BoolArray) -> FloatArray:
 
 
 def _products(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    products: FloatArray = (matrices @ vectors[:, :, None])[:, :, 0]
-    return products
+    return (matrices @ vectors[:, :, None])[:, :, 0]

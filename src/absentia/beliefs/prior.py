@@ -273,8 +273,7 @@ def split_categories(values: FloatArray, n_categories: tuple[int, ...]) -> tuple
 
 def category_log_likelihoods(prior: Prior, codes: IntArray) -> FloatArray:
     """Return ``sum_j log p(category j | component)`` over observed categories, (n, k)."""
-    found: FloatArray = indicators(codes, prior.n_categories) @ prior.log_probabilities.T
-    return found
+    return indicators(codes, prior.n_categories) @ prior.log_probabilities.T
 
 
 def row_probabilities(

@@ -76,13 +76,11 @@ def _short_interval(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArra
 
 def _mills(x: FloatArray) -> FloatArray:
     """Return ``(1 - Phi(x)) / phi(x)``, Mills' ratio."""
-    ratio: FloatArray = np.sqrt(np.pi / 2) * erfcx(x / np.sqrt(2))
-    return ratio
+    return np.sqrt(np.pi / 2) * erfcx(x / np.sqrt(2))
 
 
 def _density(x: FloatArray) -> FloatArray:
-    density: FloatArray = np.exp(-0.5 * x**2) / _ROOT_2_PI
-    return density
+    return np.exp(-0.5 * x**2) / _ROOT_2_PI
 
 
 # Correlations of one exactly are moved by this much, so that every system has a solution.

@@ -82,12 +82,10 @@ def column_worth(
 def _row_losses(model: BaseEstimator, rows: Any, y: np.ndarray) -> FloatArray:
     """Return the log loss (classifiers) or squared error (regressors) of each row."""
     if not is_classifier(model):
-        errors: FloatArray = (np.asarray(model.predict(rows)) - y) ** 2
-        return errors
+        return (np.asarray(model.predict(rows)) - y) ** 2
     places = np.searchsorted(model.classes_, y)
     chances = np.asarray(model.predict_proba(rows))[np.arange(len(y)), places]
-    losses: FloatArray = -np.log(np.maximum(chances, 1e-12))
-    return losses
+    return -np.log(np.maximum(chances, 1e-12))
 
 
 def _shuffled(rows: Any, column: int, order: IntArray) -> Any:

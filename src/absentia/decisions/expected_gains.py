@@ -262,5 +262,4 @@ def _expected_loss(of: Setting, answers: FloatArray, groups: IntArray) -> FloatA
     full = count > 0
     losses = np.zeros(n * n_groups)
     losses[full] = of.loss(means[full])
-    expected: FloatArray = (losses * count).reshape(n, n_groups).sum(axis=1) / m
-    return expected
+    return (losses * count).reshape(n, n_groups).sum(axis=1) / m

@@ -325,8 +325,7 @@ class _Setting:
         """Return the shifts to try."""
         names = [column.name for column in self.rows.unknowns.columns]
         named = wanted_columns(columns, names, "columns")[[s.column for s in self.shifts]]
-        wanted: list[int] = np.flatnonzero(named & self.missing.any(axis=0)).tolist()
-        return wanted
+        return np.flatnonzero(named & self.missing.any(axis=0)).tolist()
 
     def unit(self, shift: int) -> FloatArray:
         """Return a shift by one, in every row."""

@@ -35,8 +35,7 @@ _BATCH = 8192
 
 
 def _brier(probabilities: FloatArray) -> FloatArray:
-    impurity: FloatArray = 1.0 - (probabilities**2).sum(axis=1)
-    return impurity
+    return 1.0 - (probabilities**2).sum(axis=1)
 
 
 #: The expected loss of predictions, if they are right: the entropy for "log", the predicted

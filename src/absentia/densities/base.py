@@ -297,8 +297,7 @@ class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
         ``input_features`` are names to use where training had none.
         """
         check_is_fitted(self)
-        names: np.ndarray = _check_feature_names_in(self, input_features)[self.columns_]
-        return names
+        return _check_feature_names_in(self, input_features)[self.columns_]
 
     def plot(self, *, max_columns: int = 24) -> Figure:
         """Draw the density of the first columns, and its components where there are several.

@@ -69,8 +69,7 @@ def make_density(density: DensityLike, random_state: RandomState = None) -> Dens
             f"density must be one of {known} or a density estimator with fit and condition, such "
             f"as GaussianDensity(), found {shown(density)}."
         )
-    copied: DensityEstimator = clone(density)
-    return copied
+    return clone(density)
 
 
 _fits: ContextVar[dict[str, BaseEstimator] | None] = ContextVar("fits", default=None)
@@ -170,8 +169,7 @@ def believe(density: BaseEstimator, rows: Rows | FloatArray) -> Beliefs:
 
 def prior_of(density: BaseEstimator, rows: Rows) -> Prior:
     """Return the prior of a fitted density, or that of beliefs."""
-    prior: Prior = rows.prior if isinstance(rows, Beliefs) else density.prior_
-    return prior
+    return rows.prior if isinstance(rows, Beliefs) else density.prior_
 
 
 def _as_taken(density: BaseEstimator, rows: Rows) -> Any:

@@ -341,8 +341,7 @@ def _trimmed_sum(scores: FloatArray, weights: FloatArray) -> float:
 def _correlations(Z: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Return the mean products of pairs of columns over the rows that have both."""
     counts, _, _, products = pair_sums(Z, weights)
-    correlations: FloatArray = products / np.where(counts > 0, counts, 1.0)
-    return correlations
+    return products / np.where(counts > 0, counts, 1.0)
 
 
 def _numbers_up_to(most: int) -> list[int]:

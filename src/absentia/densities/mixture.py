@@ -179,8 +179,7 @@ class MixtureDensity(EMDensity):
 
     def predict(self, X: TableLike) -> IntArray:
         """Return the likeliest component of each row, given what was observed of it."""
-        components: IntArray = self._log_joint(X).argmax(axis=1)
-        return components
+        return self._log_joint(X).argmax(axis=1)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities of the components, shape (n_samples, n_components_).

@@ -91,8 +91,7 @@ def cluster_rows(
 
 
 def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:
-    nearest: IntArray = ((centres**2).sum(axis=1) - 2 * X @ centres.T).argmin(axis=1)
-    return nearest
+    return ((centres**2).sum(axis=1) - 2 * X @ centres.T).argmin(axis=1)
 
 
 _TRIAL_STEPS = 20  # steps of each start; the best of them goes on

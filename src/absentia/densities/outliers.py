@@ -94,8 +94,7 @@ class OutlierDetector(OutlierMixin, TakesMissing, ShowsColumns):
     def score_samples(self, X: TableLike) -> FloatArray:
         """Return the logarithm of the p-value of each row."""
         check_is_fitted(self)
-        scores: FloatArray = self.density_._log_row_pvalues(X, self.n_draws, 0)
-        return scores
+        return self.density_._log_row_pvalues(X, self.n_draws, 0)
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return ``score_samples(X) - offset_``, negative for outliers."""

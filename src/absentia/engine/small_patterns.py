@@ -140,13 +140,11 @@ def _roots(matrices: Floats) -> Floats:
 
 
 def _counted(members: Integers, sizes: Integers) -> Booleans:
-    counted: Booleans = np.arange(members.shape[1]) < sizes[:, None]
-    return counted
+    return np.arange(members.shape[1]) < sizes[:, None]
 
 
 def _both(flags: Booleans) -> Booleans:
-    both: Booleans = flags[:, :, None] & flags[:, None, :]
-    return both
+    return flags[:, :, None] & flags[:, None, :]
 
 
 def _embedded(matrices: Floats, flags: Booleans) -> Floats:
@@ -164,5 +162,4 @@ def _inverses_from(roots: Floats) -> Floats:
 
 
 def _log_determinants_from(roots: Floats) -> Floats:
-    logarithms: Floats = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    return logarithms
+    return 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)

@@ -301,5 +301,4 @@ class computed_once(Generic[Value]):
     ) -> Value | computed_once[Value]:
         if instance is None:
             return self
-        kept: Value = vars(instance).setdefault(self.name, self.method(instance))
-        return kept
+        return vars(instance).setdefault(self.name, self.method(instance))

@@ -285,12 +285,10 @@ class _OfTwo(_Composed):
 
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         K = self.left._gram(P, Q, n_jobs)
-        combined: FloatArray = self._combine(K, self.right._gram(P, Q, n_jobs), out=K)
-        return combined
+        return self._combine(K, self.right._gram(P, Q, n_jobs), out=K)
 
     def _diag(self, P: Beliefs) -> FloatArray:
-        combined: FloatArray = self._combine(self.left._diag(P), self.right._diag(P))
-        return combined
+        return self._combine(self.left._diag(P), self.right._diag(P))
 
 
 class Sum(_OfTwo):

@@ -157,8 +157,7 @@ class BeliefMoments:
         """Return the trace of each row's covariance, shape (n,)."""
         if self._component is not None and self.root is None:
             totals = self.beliefs.covariances.diagonals()[:, self._component].sum(axis=1)
-            by_row: FloatArray = totals[self.beliefs.group_of_row]
-            return by_row
+            return totals[self.beliefs.group_of_row]
         traces = np.empty(len(self))
         for rows in cut(len(self), self.tile_rows):
             different, index = self.covariances(rows)

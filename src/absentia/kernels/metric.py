@@ -133,8 +133,7 @@ def resolve_metric(metric: str | ArrayLike, prior: Prior) -> FloatArray | None:
 
 def metric_root(metric: FloatArray) -> FloatArray:
     """Return ``R`` with ``R'R = M``: distances after the map ``x -> R x`` are Euclidean."""
-    root: FloatArray = np.asarray(np.linalg.cholesky(metric).T, dtype=np.float64)
-    return root
+    return np.asarray(np.linalg.cholesky(metric).T, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

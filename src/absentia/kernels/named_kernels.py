@@ -92,8 +92,7 @@ def make_unmasked_kernel(
                     f"kernel__{name} in a grid search), or name the kernel (kernel='genrbf') and "
                     f"keep {name}."
                 )
-        copy: Kernel = clone(kernel)
-        return copy
+        return clone(kernel)
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
     named = kernel_named(kernel, gamma)

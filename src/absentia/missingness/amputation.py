@@ -411,8 +411,7 @@ def _whitened(table: FloatArray) -> FloatArray:
         centred / np.where(largest > 0, largest, 1.0), full_matrices=False
     )
     floor = singular_values[0] * max(table.shape) * np.finfo(float).eps
-    scaled: FloatArray = U[:, singular_values > floor] * np.sqrt(max(len(table) - 1, 1))
-    return scaled
+    return U[:, singular_values > floor] * np.sqrt(max(len(table) - 1, 1))
 
 
 def _positions(groups: Sequence[Sequence[Hashable]], names: list[str]) -> list[IntArray]:

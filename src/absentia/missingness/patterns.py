@@ -88,14 +88,12 @@ class Patterns(Stored):
     @property
     def mask(self) -> BoolArray:
         """The mask of the whole table, shape (n_samples, n_features)."""
-        whole: BoolArray = self.masks[self.pattern_of_row]
-        return whole
+        return self.masks[self.pattern_of_row]
 
     @computed_once
     def n_missing(self) -> IntArray:
         """Number of values that each pattern misses, shape (n_patterns,); read-only."""
-        n_missing: IntArray = frozen(self.masks.sum(axis=1))
-        return n_missing
+        return frozen(self.masks.sum(axis=1))
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -172,8 +172,7 @@ class Calibration(Stored):
                 with explained_words():
                     parts.append(answer(self.models[model], table.take(rows[batch], hidden[batch])))
                 order.append(batch)
-        answers: FloatArray = np.concatenate(parts)[np.argsort(np.concatenate(order))]
-        return answers
+        return np.concatenate(parts)[np.argsort(np.concatenate(order))]
 
 
 class _Region:
@@ -208,8 +207,7 @@ class PredictionIntervals(_Region):
     @property
     def without_guarantee(self) -> BoolArray:
         """The rows with an infinite interval, because too few calibration rows remain."""
-        infinite: BoolArray = np.isinf(self.lower) | np.isinf(self.upper)
-        return infinite
+        return np.isinf(self.lower) | np.isinf(self.upper)
 
     @property
     def width(self) -> FloatArray:
@@ -231,8 +229,7 @@ class PredictionIntervals(_Region):
     def covers(self, y: ArrayLike) -> BoolArray:
         """Return which targets lie in their interval."""
         targets = np.asarray(y, dtype=np.float64)
-        inside: BoolArray = (self.lower <= targets) & (targets <= self.upper)
-        return inside
+        return (self.lower <= targets) & (targets <= self.upper)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with ``lower``, ``upper`` and ``n_calibration``."""
@@ -268,8 +265,7 @@ class PredictionSets(_Region):
     @property
     def size(self) -> IntArray:
         """The number of classes in each set."""
-        size: IntArray = self.members.sum(axis=1)
-        return size
+        return self.members.sum(axis=1)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -288,8 +284,7 @@ class PredictionSets(_Region):
     def covers(self, y: ArrayLike) -> BoolArray:
         """Return which labels are in their set."""
         labels = np.asarray(y)
-        inside: BoolArray = (self.members & (self.classes == labels[:, None])).any(axis=1)
-        return inside
+        return (self.members & (self.classes == labels[:, None])).any(axis=1)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one column of booleans per class, and ``n_calibration``."""

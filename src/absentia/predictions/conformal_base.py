@@ -138,8 +138,7 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         with explained_words():
             if isinstance(self.estimator_, tuple):
-                middle: FloatArray = _quantile(self.estimator_, X)[:, :2].mean(axis=1)
-                return middle
+                return _quantile(self.estimator_, X)[:, :2].mean(axis=1)
             prediction: np.ndarray = self.estimator_.predict(X)
         return prediction
 
@@ -300,8 +299,7 @@ def _warn_of_seen_rows(models: Fitted, table: HidingTable) -> None:
 def band_scores(bands: FloatArray, y: FloatArray) -> FloatArray:
     """Return ``max(lower - y, y - upper) / unit`` of each row."""
     lower, upper, unit = bands.T
-    scores: FloatArray = np.maximum(lower - y, y - upper) / unit
-    return scores
+    return np.maximum(lower - y, y - upper) / unit
 
 
 def _absolute(fitted: Fitted, X: TableLike) -> FloatArray:

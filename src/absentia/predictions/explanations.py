@@ -106,8 +106,7 @@ class Explanation:
     def importance(self) -> FloatArray:
         """The mean absolute value of each column over rows and outputs, shape (n_columns,)."""
         size = np.abs(self.values).reshape(*self.values.shape[:2], -1).mean(axis=2)
-        importance: FloatArray = size.mean(axis=0)
-        return importance
+        return size.mean(axis=0)
 
     def of(self, output: str | int) -> Explanation:
         """Return the explanation of one class or target, by its name or its number."""

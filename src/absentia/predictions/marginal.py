@@ -100,8 +100,7 @@ class MarginalClassifier(ClassifierTargets, MarginalModel):
         """Return the most probable class of each row; of complete rows, the model's own."""
 
         def most_probable(means: FloatArray) -> np.ndarray:
-            chosen: np.ndarray = self.classes_[means.argmax(axis=1)]
-            return chosen
+            return self.classes_[means.argmax(axis=1)]
 
         def own(rows: Any) -> np.ndarray:
             if hasattr(self.estimator_, "classes_") and hasattr(self.estimator_, "predict"):
@@ -230,8 +229,7 @@ def predict_uncertainty(
             "density one whose condition(X) returns such beliefs."
         )
     if own and density is None:
-        doubt: Uncertainty = model.predict_uncertainty(X, by_column=by_column)
-        return doubt
+        return model.predict_uncertainty(X, by_column=by_column)
     if isinstance(inner, KernelMachine) and density is None:
         return machine_uncertainty(
             inner, X, n_draws=n_draws, by_column=by_column, random_state=random_state

@@ -275,8 +275,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
                 predict, self._unknowns(), table[drawn], self._points, self.n_jobs
             )
             parts.append(averaged(means))
-        joined: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
-        return joined
+        return np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
 
     def _answers(self, rows: object) -> FloatArray:
         return answers_of(self.estimator_, self._method, rows)

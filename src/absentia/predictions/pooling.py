@@ -71,8 +71,7 @@ class PooledEstimates:
         """Two-sided p-value of each estimate, against zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
             statistics = np.abs(self.estimates) / self.standard_errors
-        p_values: FloatArray = 2 * t_distribution.sf(statistics, self.degrees_of_freedom)
-        return p_values
+        return 2 * t_distribution.sf(statistics, self.degrees_of_freedom)
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return the intervals that hold each parameter with a probability, shape (p, 2)."""
@@ -430,5 +429,4 @@ def _inverse(information: FloatArray) -> FloatArray:
             "the coefficients are not determined, because a column is constant or given by the "
             "others: leave it out"
         )
-    inverse: FloatArray = np.linalg.inv(scaled) / units / units[:, None]
-    return inverse
+    return np.linalg.inv(scaled) / units / units[:, None]

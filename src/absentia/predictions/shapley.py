@@ -298,8 +298,7 @@ class _Scores(BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the decision function."""
-        scores: np.ndarray = self.model.decision_function(X)
-        return scores
+        return self.model.decision_function(X)
 
 
 def _method(model: BaseEstimator, output: str) -> tuple[str, str]:
@@ -399,8 +398,7 @@ class _Solved:
 
     def _kept(self, row: int, coalitions: BoolArray) -> BoolArray:
         """Return which columns are known in coalitions of a row's players."""
-        kept: BoolArray = coalitions @ self.players.members[self.players.observed[row]]
-        return kept
+        return coalitions @ self.players.members[self.players.observed[row]]
 
     def _losses(self, row: int, v: FloatArray) -> FloatArray:
         """Return the losses of predictions, (..., n_outputs), of a row; zeros without targets."""

@@ -93,8 +93,7 @@ def noise_of(model: BaseEstimator, method: str, rows: object) -> FloatArray | fl
     total, own = (
         model.predict(rows, return_std=True, include_noise=noise)[1] ** 2 for noise in (True, False)
     )
-    variance: FloatArray = np.maximum(total - own, 0.0).reshape(-1)
-    return variance
+    return np.maximum(total - own, 0.0).reshape(-1)
 
 
 def _knows_noise(model: BaseEstimator) -> bool:

@@ -87,8 +87,7 @@ class MissingnessReport:
 
     def commonest_patterns(self, number: int = 10) -> IntArray:
         """Return the indices of the commonest patterns, the commonest first."""
-        order: IntArray = np.argsort(-self.patterns.counts, kind="stable")[:number]
-        return order
+        return np.argsort(-self.patterns.counts, kind="stable")[:number]
 
     def strongest_pairs(self, number: int = 10) -> list[tuple[int, int, float]]:
         """Return the pairs of columns whose missingness is most correlated, the strongest first.

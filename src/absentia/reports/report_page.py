@@ -71,14 +71,13 @@ class Page:
 
     def render(self) -> str:
         """Return the page."""
-        text: str = _template("page.html").render(
+        return _template("page.html").render(
             title=self.title,
             subtitle=self._subtitle,
             verdicts=self._verdicts,
             tiles=self._tiles,
             sections=self._sections,
         )
-        return text
 
     def _add(self, kind: str, **content: object) -> None:
         self._sections[-1]["parts"].append({"kind": kind, **content})

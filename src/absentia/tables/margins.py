@@ -91,8 +91,7 @@ class SupportCurve(ScoreCurve):
         """Return the mean of the value of a score that is normal, by the trapezoidal rule."""
         scores = means[..., None] + deviations[..., None] * _NODES
         values = np.clip(self._closed(super().backward(scores)), self.least, self.most)
-        expected: FloatArray = values @ _NODE_WEIGHTS
-        return expected
+        return values @ _NODE_WEIGHTS
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """Return how steep the curve is at values: d score / d value."""
@@ -130,8 +129,7 @@ class SupportCurve(ScoreCurve):
             distances = np.exp(np.minimum(opened, _LARGEST_LOG))
         else:
             distances = self._width * expit(opened)
-        closed: FloatArray = distances + (self.support.lower - self.shift)
-        return closed
+        return distances + (self.support.lower - self.shift)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,22 +159,19 @@ class LevelCurve(ScoreCurve):
 
     def backward(self, scores: FloatArray) -> FloatArray:
         """Return the levels of scores."""
-        levels: FloatArray = self.levels[np.searchsorted(self.cuts, scores)]
-        return levels
+        return self.levels[np.searchsorted(self.cuts, scores)]
 
     def to_support(self, values: FloatArray) -> FloatArray:
         """Return the levels that are nearest to some numbers."""
         middles = (self.levels[1:] + self.levels[:-1]) / 2
-        levels: FloatArray = self.levels[np.searchsorted(middles, values)]
-        return levels
+        return self.levels[np.searchsorted(middles, values)]
 
     def expected_values(self, means: FloatArray, deviations: FloatArray) -> FloatArray:
         """Return the mean level: the lowest, and each rise with the probability of its cut."""
         with np.errstate(divide="ignore", invalid="ignore"):
             above = ndtr((means[..., None] - self.cuts) / deviations[..., None])
         above = np.where(np.isnan(above), 0.5, above)
-        expected: FloatArray = self.levels[0] + above @ np.diff(self.levels)
-        return expected
+        return self.levels[0] + above @ np.diff(self.levels)
 
 
 @dataclass(frozen=True, eq=False)

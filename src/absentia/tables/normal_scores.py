@@ -115,8 +115,7 @@ class ScoreCurve(Stored):
         inner = np.diff(self.scores) / np.diff(self.values)
         low, high = self._slopes()
         segments = np.searchsorted(self.values, values, side="right")
-        slopes: FloatArray = np.concatenate([[low], inner, [high]])[segments]
-        return slopes
+        return np.concatenate([[low], inner, [high]])[segments]
 
     def _slopes(self) -> tuple[float, float]:
         """Return how steep the curve is beyond its ends: as over the last tenth of the ranks."""

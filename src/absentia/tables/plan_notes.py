@@ -129,8 +129,7 @@ def _other_words(
 def _no_number(column: Column, reading: ColumnReading) -> BoolArray:
     """Return which texts are neither a number, nor a limit, nor a spelling of "not known"."""
     lower, upper = column.without_unit(reading.unit).bounds(reading.decimal)
-    unread: BoolArray = ~np.isfinite(lower) & ~np.isfinite(upper) & ~column.says_nothing()
-    return unread
+    return ~np.isfinite(lower) & ~np.isfinite(upper) & ~column.says_nothing()
 
 
 def _unread_cells(

@@ -326,8 +326,7 @@ def _column_to_array(frame: pd.DataFrame, j: int) -> FloatArray | None:
         column = frame[:, j]
         if not (column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null)):
             return None
-        values: FloatArray = column.cast(polars.Float64).to_numpy()
-        return values
+        return column.cast(polars.Float64).to_numpy()
     column = frame.iloc[:, j]
     if column.dtype.kind in "mM":
         return None

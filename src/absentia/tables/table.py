@@ -98,8 +98,7 @@ class Table(MemoryRows):
         """The mask of missing values with a limit, shape (n_samples, n_features)."""
         if self.lower is None or self.upper is None:
             return np.zeros(self.shape, dtype=bool)
-        found: BoolArray = self.mask & (np.isfinite(self.lower) | np.isfinite(self.upper))
-        return found
+        return self.mask & (np.isfinite(self.lower) | np.isfinite(self.upper))
 
     @property
     def unknown(self) -> BoolArray:
@@ -177,8 +176,7 @@ class Table(MemoryRows):
                 whole, rows = self._whole
                 value = whole.once(function)[rows]  # type: ignore[index]
             self._known[function] = value
-        known: Value = self._known[function]
-        return known
+        return self._known[function]
 
     def as_given(self) -> FloatArray | pd.DataFrame:
         """Return the frame that the table was read from, the array where there is none."""

@@ -140,8 +140,7 @@ def correction_of(
     ridge = max(_RIDGE * float(np.linalg.norm(products, 2)), np.finfo(float).tiny)
     products[np.diag_indices_from(products)] += ridge
     mixture = np.linalg.solve(products, D @ residual)
-    correction: FloatArray = mixture @ (np.array(moves) + D)
-    return correction
+    return mixture @ (np.array(moves) + D)
 
 
 # A change of 1e-3 of what a column keeps is worth as much as one of 1e-5 standard deviations:

@@ -289,8 +289,7 @@ def _widths(smoothing: Smoothing) -> FloatArray:
 def _groups_of_whole(side: Side) -> IntArray:
     """Return the groups of a side's rows in the whole, in the order of computation."""
     beliefs = side.beliefs
-    groups: IntArray = beliefs.whole.group_of_row[beliefs.rows_of_whole][side.ordering.rows]
-    return groups
+    return beliefs.whole.group_of_row[beliefs.rows_of_whole][side.ordering.rows]
 
 
 def _places(size: int) -> IntArray:
@@ -303,5 +302,4 @@ def _places(size: int) -> IntArray:
 
 def _in_lanes(values: FloatArray | BoolArray) -> FloatArray:
     """Return rows eight to a group, (n_groups, n_values * LANES)."""
-    groups: FloatArray = in_lanes(values).reshape(-1, values.shape[1] * LANES)
-    return groups
+    return in_lanes(values).reshape(-1, values.shape[1] * LANES)

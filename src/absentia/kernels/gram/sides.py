@@ -133,8 +133,7 @@ class Side:
     @property
     def prior_mean(self) -> FloatArray:
         """Mean of the component of the density."""
-        mean: FloatArray = self.beliefs.prior.means[self.component]
-        return mean
+        return self.beliefs.prior.means[self.component]
 
     def covariances(self, groups: IntArray, n_together: int | None = None) -> FloatArray:
         """Return (n_groups, d, d) covariances; ``n_together`` groups are computed at once."""

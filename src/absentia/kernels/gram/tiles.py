@@ -149,8 +149,7 @@ def symmetrised(K: FloatArray, threads: int = 1) -> FloatArray:
 
 def centre_of(means: FloatArray) -> FloatArray:
     """Return the median of some of the rows: among the rows, wherever outliers are."""
-    centre: FloatArray = np.median(_some(means), axis=0)
-    return centre
+    return np.median(_some(means), axis=0)
 
 
 def origin_of(means: FloatArray) -> FloatArray:
@@ -178,8 +177,7 @@ def round_near(means: FloatArray, deviations: FloatArray) -> FloatArray:
     """
     steps = np.maximum(4 * deviations, 1e-12 * np.abs(means))
     steps = np.exp2(np.ceil(np.log2(np.maximum(steps, np.finfo(float).tiny))))
-    nearest: FloatArray = steps * np.round(means / steps)
-    return nearest
+    return steps * np.round(means / steps)
 
 
 def far_points(squares: FloatArray) -> IntArray:
@@ -252,5 +250,4 @@ def in_parts(
 
 def squares_of(points: FloatArray) -> FloatArray:
     """Return the squared length of each row."""
-    squares: FloatArray = np.einsum("ij,ij->i", points, points)
-    return squares
+    return np.einsum("ij,ij->i", points, points)

@@ -219,8 +219,7 @@ class Column:
         """Give each row the entry of its text along the first axis, NaN where it is missing."""
         missing = np.full((1, *of_texts.shape[1:]), np.nan)
         # The code -1 of a missing text takes the last entry.
-        taken: FloatArray = np.concatenate([of_texts, missing])[self.codes]
-        return taken
+        return np.concatenate([of_texts, missing])[self.codes]
 
 
 def _spelled(series: pd.Series) -> Iterator[str | None]:
@@ -258,5 +257,4 @@ def _equal_cells(series: pd.Series) -> IntArray | None:
         if not words or set(map(type, values[series.notna().to_numpy()])) != {str}:
             return None
     # Missing cells get codes of their own, however many: they are found later.
-    codes: IntArray = pd.factorize(values, use_na_sentinel=False)[0]
-    return codes
+    return pd.factorize(values, use_na_sentinel=False)[0]

@@ -185,8 +185,7 @@ def days_since_1970(dates: pd.Series) -> FloatArray:
         # Arrow's durations in nanoseconds are no floating-point numbers beyond 104 days.
         dates = dates.astype(f"datetime64[{dates.dtype.pyarrow_dtype.unit}, UTC]")
     seconds = (dates - epoch).dt.total_seconds()
-    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
-    return days
+    return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
 
 
 def find_cycles(days: FloatArray) -> tuple[str, ...]:

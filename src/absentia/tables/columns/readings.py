@@ -209,8 +209,7 @@ class ColumnReading(Stored):
                 dtype=np.intp,
             )
         if numbers.shape[1] > 1:
-            found: IntArray = np.nan_to_num(numbers).argmax(axis=1)
-            return found
+            return np.nan_to_num(numbers).argmax(axis=1)
         last = len(self.categories) - 1
         return np.clip(np.round(np.nan_to_num(numbers[:, 0])), 0, last).astype(np.intp)
 
@@ -218,8 +217,7 @@ class ColumnReading(Stored):
         """Return which rows have no usable value."""
         column = Column.of(column)
         if self.kind == "category":
-            gone: BoolArray = column.codes < 0  # a category that training had not is there
-            return gone
+            return column.codes < 0  # a category that training had not is there
         return np.isnan(self._one_number(column))
 
     def _one_number(self, column: Column) -> FloatArray:
@@ -271,8 +269,7 @@ def _durations(column: Column) -> FloatArray:
     if column.type_kind != "m":
         series = series.map(lambda cell: cell if _is_duration(cell) else None).astype(object)
     seconds = pd.to_timedelta(series, errors="coerce").dt.total_seconds()
-    days: FloatArray = seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
-    return days
+    return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / SECONDS_A_DAY
 
 
 def _is_duration(cell: object) -> bool:
