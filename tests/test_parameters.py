@@ -104,7 +104,7 @@ MACHINES = [
     (LogisticRegression(C=np.inf), "C"),
     (LogisticRegression(max_iter=10**5000), "max_iter"),
     (RobustSVC(tau=HUGE), "tau"),
-    (RobustSVC(tau="cv", taus=(0.1, np.nan)), "tau"),
+    (RobustSVC(tau="cv", taus=(0.1, np.nan)), "taus"),
     (GaussianProcessRegressor(noise=True), "noise"),
     (GaussianProcessRegressor(gamma_bounds=(1, HUGE)), "gamma_bounds"),
     (KernelKMeans(n_clusters=True), "n_clusters"),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from absentia.automatic.assembly import Assembled
 from absentia.automatic.auto_base import AutoMachine
-from absentia.automatic.error_scale import ErrorScale, prefers_logarithm, smeared
+from absentia.automatic.error_scale import ErrorScale, lowest_end, prefers_logarithm, smeared
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.machines.targets import ClassifierTargets, RegressorTargets
 from absentia.parameters import FLAG, FRACTION, FloatMatrix, Rule, declared, words
@@ -20,7 +20,6 @@ from absentia.tables.rows import is_constant
 #: Rows to which the scale of errors is fitted: fewer of wide tables.
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
 # Fewer targets do not say that there are no negative ones.
-_FEWEST_FOR_SUPPORT = 20
 
 
 class AutoClassifier(ClassifierTargets, AutoMachine):
@@ -287,7 +286,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
                 f"log_target=True needs a positive target, found {y.min():.6g}. Use "
                 "log_target=False, or add a constant to the target."
             )
-        is_support = len(y) >= _FEWEST_FOR_SUPPORT and y.min() >= 0
+        least = 0.0 if log else lowest_end(y)
         y = np.log(y) if log else y
         # In units of a power of two, which changes no digit, because squares of 1e200 overflow.
         exponent = int(np.frexp(np.abs(y).max(initial=0.0))[1])
@@ -303,7 +302,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
         codes = {
             "target_mean_": mean,
             "target_scale_": scale,
-            "target_least_": 0.0 if log or is_support else -np.inf,
+            "target_least_": least,
             "log_target_": bool(log),
         }
         return LearningRows(table, (y - mean) / scale, weights, None), codes

@@ -59,6 +59,7 @@ _STEPS = 10
 _MIDDLES = (np.arange(50) + 0.5) / 50
 #: Rows that decide about a logarithm, and the least skewness that asks for one.
 _FEWEST_ROWS, _MOST_ROWS = 50, 2000
+_FEWEST_FOR_SUPPORT = 20
 _SKEWED = 1.0
 
 
@@ -188,6 +189,11 @@ def moments_of_projection(
 
     means, variances = over_draws(moments, unknowns, as_rows(table), points)
     return means, variances
+
+
+def lowest_end(y: FloatArray) -> float:
+    """Return zero for 20 or more targets of which none is negative, else minus infinity."""
+    return 0.0 if len(y) >= _FEWEST_FOR_SUPPORT and y.min() >= 0 else -np.inf
 
 
 def prefers_logarithm(table: FloatArray, y: FloatArray) -> bool:

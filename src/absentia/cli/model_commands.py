@@ -179,7 +179,7 @@ def _regions(model: TableModel, rows: Any, coverage: float) -> dict[str, np.ndar
     """Return intervals or label sets by name, with a note on rows without a guarantee."""
     if model.classes is None:
         interval = model.interval(rows, coverage)
-        found, without = interval.by_name(), int(np.isinf(interval.lower).sum())
+        found, without = interval.by_name(), int(np.isinf(interval.upper).sum())
     else:
         sets = model.label_sets(rows, coverage)
         named = zip(sets.classes, sets.members.T, strict=True)

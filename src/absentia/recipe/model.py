@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 COVERAGE = 0.9
 
 
+Ends = tuple[FloatArray, FloatArray]
+
+
 class Interval(NamedTuple):
     """Intervals in the units of the target; infinite with too few calibration rows."""
 
@@ -111,6 +114,11 @@ class TableModel:
         return getattr(self.encoder, "target_", "")
 
     @property
+    def is_log(self) -> bool:
+        """Whether the machine learned the logarithm of the target."""
+        return getattr(self.encoder, "log_target_", False)
+
+    @property
     def machine(self) -> BaseEstimator:
         """The last step."""
         return self.pipeline[-1]
@@ -140,7 +148,10 @@ class TableModel:
         return self.encoder.read_noted(frame).table
 
     def predict(self, rows: Table) -> np.ndarray:
-        """Return the prediction of each row: a class, or a quantity in its own units."""
+        """Return the prediction of each row: a class, or a quantity in its own units.
+
+        Of a quantity whose logarithm was learned this is the median.
+        """
         if self.classes is not None and hasattr(self.machine, "predict_proba"):
             return self.classes[self.machine.predict_proba(rows).argmax(axis=1)]
         found = np.ravel(self.machine.predict(rows))
@@ -168,23 +179,22 @@ class TableModel:
             percent = 100 * own / np.log(max(chances.shape[1], 2))
             return Doubts(own, doubt.missing_share, None, percent)
         variance = self._variance(doubt)
-        spread = self._scale * np.sqrt(variance)
+        spread = self._spread(rows, variance)
         share = np.divide(doubt.missing, variance, out=np.zeros_like(variance), where=variance > 0)
         if isinstance(self.machine, ConformalRegressor):
             return Doubts(spread, share, self.interval(rows, COVERAGE))
         if isinstance(self.machine, AutoRegressor):
             lower, upper = self.machine.predict_interval(rows, COVERAGE).T
             return Doubts(spread, share, Interval(lower, upper, None))
-        reach = norm.ppf((1 + COVERAGE) / 2) * spread
-        middle = self.predict(rows)
-        return Doubts(spread, share, Interval(middle - reach, middle + reach, None))
+        ends = self._band(rows, variance, norm.ppf((1 + COVERAGE) / 2))
+        return Doubts(spread, share, Interval(*self._in_support(ends), None))
 
     def interval(self, rows: Table, coverage: float) -> Interval:
         """Return intervals with a guarantee for each missing pattern, from calibration rows."""
         self._check_calibrated(ConformalRegressor)
         found = self.machine.predict_interval(rows, coverage=coverage)
-        lower, upper = self._in_units(found.lower), self._in_units(found.upper)
-        return Interval(lower, upper, found.n_calibration)
+        ends = self._in_units(found.lower), self._in_units(found.upper)
+        return Interval(*self._in_support(ends), found.n_calibration)
 
     def label_sets(self, rows: Table, coverage: float) -> PredictionSets:
         """Return sets of classes with a guarantee for each missing pattern."""
@@ -204,7 +214,7 @@ class TableModel:
         gains, spread = measure_next(self.machine, rows).gain, np.zeros(len(rows))
         if self.classes is None:
             variance = self._variance(self._uncertainty(rows))
-            spread = self._scale * np.sqrt(variance)
+            spread = self._spread(rows, variance)
             # A row whose prediction is certain has nothing to gain.
             gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
         ranked = rank_source_columns(gains, list(self.encoder.plan_.source_columns()), costs)
@@ -227,24 +237,26 @@ class TableModel:
         return frame[[name for name in frame.columns if name not in used]]
 
     def explanation(self, rows: Table, **settings: Any) -> Explanation:
-        """Return the values of the raw columns of each row, in the units of the target."""
+        """Return the values of the raw columns of each row, in the units of the target.
+
+        Those of a logarithm are scaled, so that they add up to the prediction as others do.
+        """
         groups: dict[str, list[int]] = {}
         for place, name in enumerate(self.encoder.plan_.source_columns()):
             groups.setdefault(str(name), []).append(place)
         found = explain(self.machine, rows, groups=groups, **settings)
         if self.classes is not None:
             return found
-        return replace(
-            found,
-            values=self._scale * found.values,
-            errors=self._scale * found.errors,
-            base=self._in_units(found.base),
-            prediction=self._in_units(found.prediction),
-        )
+        base, prediction = self._in_units(found.base), self._in_units(found.prediction)
+        rise = found.prediction - found.base
+        units = np.divide(prediction - base, rise, out=np.ones_like(rise), where=rise != 0)
+        values, errors = (units[:, None] * part for part in (found.values, found.errors))
+        return replace(found, values=values, errors=errors, base=base, prediction=prediction)
 
     def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
         """Return a model that holds rows it was not trained on, for intervals and label sets."""
         kind = ConformalClassifier if is_classifier(self.machine) else ConformalRegressor
+        target = np.log(target) if self.is_log else target
         if self.estimator is not self.pipeline:
             target = self.estimator.transformer_.transform(target[:, None])[:, 0]
         machine = kind(FrozenEstimator(self.machine)).fit(self.rows(features), target)
@@ -284,13 +296,24 @@ class TableModel:
             )
         return doubt.total + float(np.clip(1.0 - score, 0.0, 1.0))
 
-    @property
-    def _scale(self) -> float:
-        """The unit in which the machine learned its quantity."""
-        transformer = getattr(self.estimator, "transformer_", None)
-        return 1.0 if transformer is None else float(transformer.scale_[0])
+    def _spread(self, rows: Table, variance: FloatArray) -> FloatArray:
+        """Return standard deviations of predictions, or half the width of such a band of a log."""
+        lower, upper = self._band(rows, variance, 1.0)
+        return (upper - lower) / 2
+
+    def _band(self, rows: Table, variance: FloatArray, deviations: float) -> Ends:
+        """Return the prediction and so many standard deviations to each side, in its units."""
+        middle, reach = np.ravel(self.machine.predict(rows)), deviations * np.sqrt(variance)
+        return self._in_units(middle - reach), self._in_units(middle + reach)
+
+    def _in_support(self, ends: Ends) -> Ends:
+        """Return ends of intervals that are no less than any target can be."""
+        least = getattr(self.encoder, "target_least_", -np.inf)
+        return np.maximum(ends[0], least), np.maximum(ends[1], least)
 
     def _in_units(self, values: FloatArray) -> FloatArray:
         """Return quantities of the machine in the units of the target."""
         transformer = getattr(self.estimator, "transformer_", None)
-        return values if transformer is None else transformer.mean_[0] + self._scale * values
+        if transformer is not None:
+            values = transformer.mean_[0] + transformer.scale_[0] * values
+        return np.exp(values) if self.is_log else values

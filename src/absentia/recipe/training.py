@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
+from absentia.automatic.error_scale import lowest_end, prefers_logarithm
 from absentia.densities import LowRankDensity, MixtureDensity
 from absentia.machines import SVCCV, SVRCV, GaussianProcessRegressor, LogisticRegressionCV
 from absentia.machines.targets import Task
@@ -48,6 +49,7 @@ PENALTIES: dict[Task, list[float]] = {
 #: such columns makes any two rows unlike.
 MASK_WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 _FOLDS = 5
+_LOG = ("The target is positive and skewed: its logarithm was learned, predictions are medians.",)
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,10 @@ def new_machine(
     if method not in METHODS:
         raise ValueError(f"There is no method {method!r}; the methods are {', '.join(METHODS)}.")
     if method == AUTOMATIC:
-        automatic = AutoClassifier if task == "classification" else AutoRegressor
-        return automatic(random_state=seed, progress=progress, time_budget=time_budget)
+        automatic = (
+            AutoClassifier() if task == "classification" else AutoRegressor(log_target="auto")
+        )
+        return automatic.set_params(random_state=seed, progress=progress, time_budget=time_budget)
     if method in _PROBABILISTIC:
         if task != _PROBABILISTIC[method]:
             raise ValueError(
@@ -106,13 +110,13 @@ def new_machine(
                 "choose another method."
             )
         return LogisticRegressionCV() if task == "classification" else GaussianProcessRegressor()
-    settings = _KERNELS[method]
+    kernel = _KERNELS[method]
     search = SVCCV if task == "classification" else SVRCV
     return search(
-        kernel=settings.kernel,
-        density=settings.density(seed),
+        kernel=kernel.kernel,
+        density=kernel.density(seed),
         Cs=PENALTIES[task],
-        mask_weights=settings.mask_weights,
+        mask_weights=kernel.mask_weights,
         progress=progress,
     )
 
@@ -278,7 +282,13 @@ def train(
     step(0.1, f"learning from {len(table.target):,} rows")
     fit(estimator, table)
     searched = TableModel(estimator)
-    searched.encoder.target_ = target
+    is_log = method != AUTOMATIC and table.task == "regression"
+    is_log = is_log and prefers_logarithm(searched.rows(table.features).array, table.target)
+    if is_log:
+        fit(estimator, replace(table, target=np.log(table.target)))
+    searched.encoder.target_, searched.encoder.log_target_ = target, is_log
+    if table.task == "regression":
+        searched.encoder.target_least_ = lowest_end(table.target)
     model = _with_probabilities(searched, table)
     step(0.7, "measuring the score on held-out rows")
     score, spread, how, chosen, scored = _score(searched, model, table, held)
@@ -299,7 +309,7 @@ def train(
         constant,
         how,
         chosen,
-        (*table.notes, *model.encoder.notes_, *leakage_note(searched, table)),
+        (*table.notes, *model.encoder.notes_, *leakage_note(searched, table), *_LOG * is_log),
         scored,
     )
 
@@ -352,6 +362,7 @@ def _score(
         if machine is model.machine or not hasattr(machine, "predict_proba"):
             n_settings = len(machine.cv_results_["params"])
             how = f"the best of {n_settings} settings, so slightly optimistic"
+            how += ", of its logarithm" if model.is_log else ""
             return machine.best_score_, float("nan"), how, chosen, None
     if held is not None:
         how = f"measured on {len(held.target):,} rows that the model was not trained on"
@@ -363,7 +374,9 @@ def _score(
         folds = kind(_FOLDS, shuffle=True, random_state=1)
         rows, y = model.rows(table.features), table.target
         method = "predict" if model.classes is None else "predict_proba"
-        predicted = cross_val_predict(model.machine, rows, y, cv=folds, method=method)
+        learned = np.log(y) if model.is_log else y
+        predicted = cross_val_predict(model.machine, rows, learned, cv=folds, method=method)
+        predicted = np.exp(predicted) if model.is_log else predicted
     if model.classes is None:
         return *_explained(y, np.ravel(predicted)), how, chosen, (y, np.ravel(predicted))
     right = model.classes[predicted.argmax(axis=1)] == y

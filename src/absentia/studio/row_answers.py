@@ -229,7 +229,7 @@ class RowAnswers:
             best = max(named, key=lambda name: named[name])
             return found | {"prediction": best, "probabilities": named}
         lower, upper = float(doubts.interval.lower[0]), float(doubts.interval.upper[0])
-        if not np.isfinite(lower):
+        if not np.isfinite(upper):
             found["note"] = "There are too few rows with this pattern to calibrate an interval."
         prediction = float(self.model.predict(row)[0])
         return found | {"prediction": prediction, "lower": plain(lower), "upper": plain(upper)}

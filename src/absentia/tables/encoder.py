@@ -134,7 +134,11 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     kinds_: list[str] = field(init=False)
     categories_: dict[str, list[str]] = field(init=False)
     ids_: list[str] = field(init=False)
-    target_: str = field(init=False)  # name of the target, set by `absentia train` and the studio
+    # The recipe sets the name of the target, the lowest value that it may have, and whether its
+    # logarithm was learned.
+    target_: str = field(init=False)
+    target_least_: float = field(init=False)
+    log_target_: bool = field(init=False)
     ranges_: FloatMatrix = field(init=False)
     notes_: list[str] = field(init=False)
     n_features_out_: int = field(init=False)

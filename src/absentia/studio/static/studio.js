@@ -356,13 +356,13 @@ function drawAnswer(found) {
   const model = state.model, width = Math.min(400, innerWidth - 76);
   $("answer-now").textContent = `${model.target}: ` + (found.probabilities
     ? `${found.prediction} ${percent(found.probabilities[found.prediction])}`
-    : shown(found.prediction) + (found.lower === null ? "" : ` (${shown(found.lower)} to ${shown(found.upper)})`));
+    : shown(found.prediction) + (found.upper === null ? "" : ` (${shown(found.lower)} to ${shown(found.upper)})`));
   const parts = [el("h3", {}, model.target), el("p", {class: "big", id: "prediction"}, shown(found.prediction))];
   if (found.probabilities) {
     const chances = Object.entries(found.probabilities).sort((a, b) => b[1] - a[1]).slice(0, 10);
     parts.push(dots(chances.map(([label, value]) => ({label, value, text: percent(value)})),
       {label: "Probabilities of the classes", width, space: 120}));
-  } else if (found.lower !== null) {
+  } else if (found.upper !== null) {
     parts.push(el("p", {}, `90 % interval: ${shown(found.lower)} to ${shown(found.upper)}`));
     state.span = [Math.min(state.span?.[0] ?? found.lower, found.lower), Math.max(state.span?.[1] ?? found.upper, found.upper)];
     parts.push(dots([{label: "", value: found.prediction, low: found.lower, high: found.upper, text: ""}],
