@@ -51,7 +51,7 @@ def row_page(
     tiles = {target: shown if isinstance(shown, str) else f"{shown:.4g}"}
     if "probabilities" in found:
         tiles["probability"] = f"{100 * found['probabilities'][shown]:.0f} %"
-    elif found["lower"] is not None:
+    elif found["upper"] is not None:
         tiles["90 % interval"] = f"{found['lower']:.4g} to {found['upper']:.4g}"
     tiles["of the doubt due to unknown fields"] = f"{100 * found['missing_share']:.0f} %"
     page.tiles(tiles)
