@@ -45,7 +45,7 @@ exclude_patterns = [
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "absentia"
-html_search_scorer = "search_order.js"
+html_search_scorer = str(Path(__file__).with_name("search_order.js"))
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
