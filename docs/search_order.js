@@ -11,7 +11,10 @@ var Scorer = {
   partialTerm: 2,
 
   score: ([page, , , , score]) => {
-    if (/^(guide\/|quickstart|which_machine|when_not)/.test(page)) return score + 20;
+    const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase().split(/\s+/);
+    // The page that is named after what is looked for.
+    if (words.some((word) => word.length > 3 && page.includes(word.slice(0, 6)))) score += 10;
+    if (/^(guide\/|lessons\/|quickstart|which_machine|when_not)/.test(page)) return score + 20;
     if (/^(architecture|engine|changelog|notation|results\/)/.test(page)) return score - 10;
     return score;
   },
