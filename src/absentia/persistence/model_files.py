@@ -11,6 +11,7 @@ import json
 import math
 import os
 import warnings
+import zlib
 from gzip import GzipFile
 from importlib.metadata import version
 from pathlib import Path
@@ -158,11 +159,14 @@ class _RefusedError(ValueError):
 
 def _read(stream: BinaryIO, max_bytes: int) -> BaseEstimator:
     """Return the model of a file, checked."""
-    if stream.read(len(_MAGIC)) != _MAGIC:
+    start = stream.read(_STEP)
+    if start[: len(_MAGIC)] != _MAGIC:
         raise _RefusedError(
             "was not written by absentia.save. Read it with the tool that wrote it, such as "
             "joblib.load, if you trust the file."
         )
+    if not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, 1):
+        raise ValueError("an archive without content before the model")
     stream.seek(0)
     most = max_bytes // _SHARE
     with GzipFile(fileobj=stream) as packed:
@@ -215,6 +219,8 @@ def _header(line: bytes) -> dict[str, Any]:
         )
     if header.keys() != _FIELDS:
         raise ValueError(f"a description with {', '.join(header)}")
+    if {*header["versions"]} - {*_VERSIONS}:
+        raise ValueError("a description with other versions")
     return header
 
 
