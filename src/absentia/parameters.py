@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from absentia.engine.threads import n_threads
 
@@ -227,6 +228,17 @@ METRIC = words("euclidean", "mahalanobis", "learned") | Rule(
 )
 
 
+def _is_seed(value: Any) -> bool:
+    try:
+        check_random_state(value)
+    except ValueError:
+        return False
+    return True
+
+
+SEED = Rule(("None", "an integer from 0 to 2**32 - 1", "a numpy.random.RandomState"), _is_seed)
+
+
 #: Rules of parameters that mean the same in most classes; ``_rules`` of a class come before.
 _COMMON = {
     "C": POSITIVE,
@@ -235,6 +247,7 @@ _COMMON = {
     "max_iter": COUNT,
     "metric": METRIC,
     "n_jobs": THREADS,
+    "random_state": SEED,
     "tol": POSITIVE,
 }
 

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from absentia import SVC, GaussianProcessRegressor, LargeScaleRidge, load, save
+from absentia import (
+    SVC,
+    GaussianProcessRegressor,
+    KernelRidge,
+    LargeScaleRidge,
+    NuSVR,
+    load,
+    save,
+)
 from machines.contract import table, targets_of
 from persistence.hostile_files import rewrite
 from persistence.test_model_files import save_unchecked
@@ -30,24 +38,30 @@ def another_field(header, parts):
     header["comment"] = "hello"
 
 
+def another_version(header, parts):
+    header["versions"]["comment"] = "hello"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda content: content + b"abc", "damaged"),
         (lambda content: content + bytes(4), "bytes behind the last array"),
         (lambda content: content + gzip.compress(b""), "bytes behind the last array"),
+        (lambda content: gzip.compress(b"") * 9 + content, "an archive without content"),
         (lambda content: b"abc" + content, r"not written by absentia\.save"),
         (lambda content: content[:3] + b"\x08" + content[4:10] + b"x\0" + content[10:], "not writ"),
         (unread, "arrays that nothing reads"),
         (longer, "bytes behind the last array"),
         (another_field, "a description with .*comment"),
+        (another_version, "a description with other versions"),
     ],
 )
 def test_bytes_that_nothing_reads_are_refused(change, message, tmp_path):
     path = tmp_path / "model"
     save(SVC().fit(table(), targets_of("classes")), path)
     load(path)
-    if change in (unread, longer, another_field):
+    if change in (unread, longer, another_field, another_version):
         rewrite(path, change)
     else:
         path.write_bytes(change(path.read_bytes()))
@@ -76,12 +90,47 @@ def test_a_model_that_may_answer_nan_is_saved(tmp_path):
     assert np.isnan(load(tmp_path / "model").predict([0.0])[0])
 
 
-def test_parameters_that_no_fit_accepts_are_refused(tmp_path):
-    model = LargeScaleRidge().fit(table(), targets_of("numbers"))
+@pytest.mark.parametrize(
+    ("make", "name", "value", "message"),
+    [
+        (LargeScaleRidge, "metric", "../../etc/passwd", "metric must be"),
+        (LargeScaleRidge, "random_state", "x", "random_state must be"),
+        (LargeScaleRidge, "random_state", 2**32, "random_state must be"),
+        (KernelRidge, "kernel", 4, "kernel must be"),
+        (KernelRidge, "kernel", "../../etc/passwd", "kernel must be"),
+        (KernelRidge, "density", 7, "density must be"),
+        (KernelRidge, "density", "x", "density must be"),
+        (NuSVR, "cache_size", "x", "cache_size must be"),
+        (NuSVR, "shrinking", 2, "shrinking must be"),
+    ],
+)
+def test_parameters_that_no_fit_accepts_are_refused(make, name, value, message, tmp_path):
+    model = make().fit(table(), targets_of("numbers"))
     save(model, tmp_path / "model")
-    model.metric = "../../etc/passwd"
+    setattr(model, name, value)
     save_unchecked(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="metric must be"):
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model")
+
+
+def test_parameters_that_only_the_solver_knows_are_refused(tmp_path):
+    model = SVC().fit(table(), targets_of("classes"))
+    model.decision_function_shape = ()
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="'decision_function_shape' parameter of SVC"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("y_thresholds_", np.full(3, np.nan)), ("X_min_", -9.0), ("X_max_", 9.0)]
+)
+def test_a_curve_that_ends_within_its_limits_may_not_answer_nan(name, value, tmp_path):
+    x = np.array([0.0, 1.0, 2.0])
+    model = IsotonicRegression(out_of_bounds="clip").fit(x, x)
+    save(model, tmp_path / "model")
+    setattr(model, name, value)
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"answers nan|other limits than its thresholds"):
         load(tmp_path / "model")
 
 

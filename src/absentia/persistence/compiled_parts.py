@@ -168,6 +168,9 @@ def _width(categories: np.ndarray, groups: Any, rare: Any, drop: Any) -> int:
 
 
 def _make_curve(owner: BaseEstimator) -> None:
+    ends = owner.X_thresholds_[[0, -1]].tolist()
+    if [owner.X_min_, owner.X_max_] != ends or not np.isfinite(owner.y_thresholds_).all():
+        raise ValueError("IsotonicRegression with other limits than its thresholds")
     owner._build_f(owner.X_thresholds_, owner.y_thresholds_)
 
 

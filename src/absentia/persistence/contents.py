@@ -27,6 +27,7 @@ from sklearn.preprocessing import PowerTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.beliefs import Beliefs
+from absentia.densities.fit_density import make_density
 from absentia.engine.compiling import always_compiled
 from absentia.hidden_warnings import hidden_warnings
 from absentia.parameters import check_parameters, shown
@@ -76,7 +77,11 @@ def check_model(model: BaseEstimator, objects: list[Any]) -> None:
             dict.fromkeys({"verbose", "random_state"} & vars(estimator).keys(), 0)
         )
     # Outside of their training rows, some answer NaN.
-    may_be_nan = any(isinstance(one, IsotonicRegression | PowerTransformer) for one in estimators)
+    may_be_nan = any(
+        isinstance(one, PowerTransformer)
+        or (isinstance(one, IsotonicRegression) and one.out_of_bounds == "nan")
+        for one in estimators
+    )
     # One row needs no workers, of which a file may ask for any number, and no compiled code.
     one_by_one = parallel_config(backend="sequential", n_jobs=1)
     with hidden_warnings(), np.errstate(all="ignore"), one_by_one, always_compiled(_REACH):
@@ -170,6 +175,10 @@ def _check_parameters(value: BaseEstimator) -> None:
     # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
     if hasattr(kind, "_parameter_constraints"):
         value._validate_params()
+    elif hasattr(kind, "_validated_kernel"):
+        check_parameters(value)
+        (value._plain() if hasattr(kind, "_plain") else value)._validated_kernel()
+        make_density(value.density)
     elif kind.__module__.startswith("absentia."):
         check_parameters(value)
 
