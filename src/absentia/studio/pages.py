@@ -13,6 +13,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -27,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from absentia.reports.describing import suspects
 from absentia.reports.safe_text import printable
-from absentia.studio.row_answers import FieldValue, Json
+from absentia.studio.row_answers import MOST_CELLS, FieldValue, Json
 from absentia.studio.workspaces import BUNDLED, Workspace, Workspaces, bundled_table, for_page
 from absentia.tables.files.formats import read_bytes
 
@@ -283,7 +284,8 @@ class _Opening:
             workspace = Workspace(self.frame, self.name)
         else:
             sent = await Asked.of(request)
-            table, _ = await run_in_threadpool(read_bytes, sent.body, sent.file_name, notes.append)
+            read = partial(read_bytes, most_cells=MOST_CELLS)
+            table, _ = await run_in_threadpool(read, sent.body, sent.file_name, notes.append)
             workspace = Workspace(table, sent.file_name)
         summary = await run_in_threadpool(workspace.summary)
         return {

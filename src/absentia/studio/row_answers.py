@@ -37,6 +37,8 @@ QUICK = {"max_coalitions": 256, "n_draws": 32, "tolerance": 0.05}
 #: Draws of a row with bounds, and the fewest of them that must lie within the bounds.
 _DRAWS, _FEWEST_DRAWS = 4000, 25
 _MOST_BATCH_ROWS = 5000
+#: Cells of a table that the page sends: more take gigabytes.
+MOST_CELLS = 20_000_000
 #: The text of a cell begins with the sign of its state in the form.
 _SIGNS = {"value": "", "at most": "<", "at least": ">"}
 
@@ -175,7 +177,7 @@ class RowAnswers:
     def read_batch(self, content: bytes, name: str) -> ReadFrame:
         """Read a file as a batch, with notes."""
         notes: list[str] = []
-        frame, cells = read_bytes(content, name, notes.append)
+        frame, cells = read_bytes(content, name, notes.append, most_cells=MOST_CELLS)
         _check_batch(frame)
         read = self.model.read(frame, cells)
         return replace(read, notes=[*notes, *read.notes, *read.far])

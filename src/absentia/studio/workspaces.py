@@ -22,7 +22,7 @@ from absentia.reports.describing import describe_missingness
 from absentia.reports.safe_text import printable, spreadsheet_text
 from absentia.studio.jobs import Job, answer_batch, compare_methods, train
 from absentia.studio.reports import batch_page, row_page
-from absentia.studio.row_answers import FieldValue, Json, RowAnswers, plain
+from absentia.studio.row_answers import MOST_CELLS, FieldValue, Json, RowAnswers, plain
 from absentia.tables.columns.guesses import id_note, read_columns
 from absentia.tables.phrases import OVERRULED
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _SHOWN_PATTERNS, _SHOWN_COLUMNS, _SHOWN_ROWS, _BATCH_SHOWN = 20, 40, 8, 500
 _MOST_MODEL_BYTES = 2**28
-#: The largest table: wider ones take minutes to describe, and more cells gigabytes.
-_MOST_COLUMNS, _MOST_CELLS = 5_000, 20_000_000
+#: Wider tables take minutes to describe.
+_MOST_COLUMNS = 5_000
 #: Title and target of each example, by name.
 BUNDLED: dict[str, tuple[str, str]] = {
     "wine": ("Wine: which grower, from a laboratory report with a quarter missing", "grower"),
@@ -59,11 +59,11 @@ class Workspace:
     def __init__(self, frame: pd.DataFrame | None = None, name: str = "", target: str = ""):
         self._lock = RLock()
         if frame is not None and (
-            frame.shape[1] > _MOST_COLUMNS or frame.shape[0] * frame.shape[1] > _MOST_CELLS
+            frame.shape[1] > _MOST_COLUMNS or frame.shape[0] * frame.shape[1] > MOST_CELLS
         ):
             raise ValueError(
                 f"The table has {frame.shape[0]:,} rows and {frame.shape[1]:,} columns; the studio "
-                f"takes at most {_MOST_COLUMNS:,} columns and {_MOST_CELLS:,} cells. Leave out "
+                f"takes at most {_MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells. Leave out "
                 "some, or use the command line: absentia describe, absentia train."
             )
         self.frame, self.name, self.target = frame, name, target

@@ -203,6 +203,28 @@ def test_a_packed_file_has_a_bound(monkeypatch):
         read_bytes(content, "t.csv.gz")
 
 
+def test_an_excel_file_has_a_bound(tmp_path, monkeypatch):
+    FRAME.to_excel(tmp_path / "t.xlsx", index=False)
+    monkeypatch.setattr(formats, "_MOST_UNPACKED", 1000)
+    with pytest.raises(ValueError, match="larger than 1,000 bytes when unpacked"):
+        read_bytes((tmp_path / "t.xlsx").read_bytes(), "t.xlsx")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.xlsx"])
+def test_a_table_of_too_many_cells_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
+    frame = pd.DataFrame({"a": np.zeros(2000), "b": 1.0})
+    if name == "t.xlsx":
+        frame.to_excel(tmp_path / name, index=False)
+    else:
+        write_table(frame, tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    assert read_bytes(content, name, most_cells=4002)[0].shape == (2000, 2)
+    for reader in ("read_csv", "read_parquet", "read_excel"):
+        monkeypatch.setattr(pd, reader, None)
+    with pytest.raises(ValueError, match=r"(at most 1,000 cells are|32,000 bytes when unp)"):
+        read_bytes(content, name, most_cells=1000)
+
+
 def test_an_excel_file_with_a_title_finds_its_header_with_one_note(tmp_path):
     path = tmp_path / "t.xlsx"
     FRAME.to_excel(path, index=False, startrow=2)

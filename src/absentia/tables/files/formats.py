@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from absentia.optional_imports import optional_import
 from absentia.tables.phrases import listed
@@ -45,6 +46,8 @@ _JUST_MADE = 5.0
 _MOST_UNPACKED = 2**32
 #: Cells of a sheet, most of which may be empty.
 _MOST_CELLS = 50_000_000
+#: More cells than any table has, and bytes of text that a cell has at most, on average.
+_UNLIMITED, _CELL_BYTES = 2**62, 32
 
 
 def read_bytes(
@@ -53,12 +56,15 @@ def read_bytes(
     note: Callable[[str], None] = lambda text: None,
     *,
     sheet: str | None = None,
+    most_cells: int = _UNLIMITED,
 ) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
     """Return the content of a file as a pandas frame, and a function that returns its cells.
 
     The ending of the name is the format; CSV without an ending. ``note`` is called with sentences
     on what was read otherwise than written. The cells are the same columns as they are written:
     those of text are text, Parquet and Arrow files and dates of Excel have the values of the frame.
+    A small file may unpack to gigabytes: where ``most_cells`` is given, larger tables are refused
+    before they are read, as far as the file says how large they are.
     """
     from absentia.tables.files.delimited import cells_as_written, read_delimited, stripped_names
 
@@ -66,20 +72,30 @@ def read_bytes(
     if sheet is not None and not ending.endswith(_EXCEL):
         raise ValueError(f"{name} has no sheets: --sheet is for Excel files.")
     if ending.endswith((*_PARQUET, *_ARROW)):
-        frame = _read_columns(content, name, "Parquet" if ending.endswith(_PARQUET) else "Arrow")
+        kind = "Parquet" if ending.endswith(_PARQUET) else "Arrow"
+        frame = _read_columns(content, name, kind, most_cells)
         frame.columns = stripped_names(frame)
         return frame, lambda: frame
     if ending.endswith(_EXCEL):
-        return _read_excel(content, name, note, sheet)
+        return _read_excel(content, name, note, sheet, min(most_cells, _MOST_CELLS))
     if ending.endswith(_TEXT) or "." not in ending:
-        text = unpacked(content, name)
+        text = unpacked(content, name, min(_CELL_BYTES * most_cells, _MOST_UNPACKED))
+        _check_size(name, text.count(b"\n"), 1, most_cells)
         frame = read_delimited(text, name, note)
         return frame, lambda: cells_as_written(text, name, list(frame.columns))
     old = " Save it as .xlsx or .csv first." if ending.endswith((".xls", ".ods")) else ""
     raise ValueError(f"{name} is not a known kind of file; expected {KNOWN} or .xlsx.{old}")
 
 
-def unpacked(content: bytes, name: str) -> bytes:
+def _check_size(name: str, n_rows: int, n_columns: int, most_cells: int) -> None:
+    if n_rows * n_columns > most_cells:
+        raise ValueError(
+            f"{name} has {n_rows:,} rows and {n_columns:,} columns or more; at most "
+            f"{most_cells:,} cells are read here."
+        )
+
+
+def unpacked(content: bytes, name: str, most: int = _MOST_UNPACKED) -> bytes:
     """Return the content of a file, unpacked if its name ends in ``.gz``."""
     if not name.lower().endswith(".gz"):
         return content
@@ -87,10 +103,10 @@ def unpacked(content: bytes, name: str) -> bytes:
     try:
         while left:
             unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            parts.append(unpacker.decompress(left, _MOST_UNPACKED - size))
+            parts.append(unpacker.decompress(left, most - size))
             size += len(parts[-1])
             if unpacker.unconsumed_tail:
-                raise ValueError(f"{name} is larger than {_MOST_UNPACKED:,} bytes when unpacked.")
+                raise ValueError(f"{name} is larger than {most:,} bytes when unpacked.")
             if not unpacker.eof:
                 raise zlib.error("it ends too early")
             left = unpacker.unused_data.lstrip(b"\0")
@@ -99,19 +115,24 @@ def unpacked(content: bytes, name: str) -> bytes:
     return b"".join(parts)
 
 
-def _read_columns(content: bytes, name: str, kind: str) -> pd.DataFrame:
+def _read_columns(content: bytes, name: str, kind: str, most_cells: int) -> pd.DataFrame:
     optional_import("pyarrow", "tables", f"A{'n' * (kind == 'Arrow')} {kind} file")
     import pandas as pd
 
     read = pd.read_parquet if kind == "Parquet" else pd.read_feather
     try:
+        if kind == "Parquet":
+            from pyarrow import parquet
+
+            found = parquet.read_metadata(io.BytesIO(content))
+            _check_size(name, found.num_rows, found.num_columns, most_cells)
         return read(io.BytesIO(content))
     except (OSError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as {kind}: {error}.") from error
 
 
 def _read_excel(
-    content: bytes, source: str, note: Callable[[str], None], sheet: str | None
+    content: bytes, source: str, note: Callable[[str], None], sheet: str | None, most_cells: int
 ) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame]]:
     from absentia.tables.files.delimited import header_row, note_repeated, stripped_names
 
@@ -120,11 +141,14 @@ def _read_excel(
 
     how: dict[str, Any] = {"engine": "openpyxl"}
     try:
+        size = sum([part.file_size for part in ZipFile(io.BytesIO(content)).infolist()])
+        if size > _MOST_UNPACKED:
+            raise ValueError(f"it is larger than {_MOST_UNPACKED:,} bytes when unpacked")
         with pd.ExcelFile(io.BytesIO(content), **how) as book:
             names = [str(name) for name in book.sheet_names]
             read = how["sheet_name"] = names[0] if sheet is None else sheet
             if read in names:
-                _check_cells(book.book[read])
+                _check_cells(book.book[read], most_cells)
                 rows = pd.read_excel(book, sheet_name=read, header=None, nrows=_TOP_ROWS)
                 texts = rows.astype(object).where(rows.notna(), "").astype(str)
                 how["header"] = header_row(texts.to_numpy().tolist(), note)
@@ -153,20 +177,18 @@ def _read_excel(
     return frame, cells
 
 
-def _check_cells(sheet: Any) -> None:
+def _check_cells(sheet: Any, most: int) -> None:
     """Refuse a sheet with a cell so far out that the empty ones before it fill the memory."""
-    height, width = sheet.max_row, sheet.max_column
-    if height is None or width is None:
-        height = width = 0
-        for row in sheet.iter_rows(values_only=True):
-            height, width = height + 1, max(width, len(row))
-            if height * width > _MOST_CELLS:
-                break
-    if height * width > _MOST_CELLS:
-        raise ValueError(
-            f"the sheet reaches to row {height:,} and column {width:,}, empty cells included, and "
-            f"at most {_MOST_CELLS:,} cells are read; delete what lies outside of the table"
-        )
+    sheet.reset_dimensions()  # what a file says of its size need not be so
+    height = width = 0
+    for row in sheet.iter_rows(values_only=True):
+        height, width = height + 1, max(width, len(row))
+        if height * width > most:
+            raise ValueError(
+                f"the sheet reaches to row {height:,} and column {width:,} or beyond, empty cells "
+                f"included, and at most {most:,} cells are read; delete what lies outside of the "
+                "table"
+            )
 
 
 def write_table(frame: pd.DataFrame, target: str | os.PathLike[str]) -> None:
