@@ -305,6 +305,12 @@ def test_rows_without_values_and_columns_that_were_never_observed(table):
     found = explain(narrow, np.column_stack([ROWS, [1.0, 2.0, 3.0]]))
     assert_allclose(found.values[:, 5], 0.0, atol=1e-12)
     assert_efficient(found)
+    with pytest.warns(UserWarning, match="missing in every training row"):  # averaged over draws
+        drawn = KernelRidge().fit(np.column_stack([X, np.full(len(X), NAN)]), y)
+    found = explain(drawn, np.column_stack([ROWS, [1.0, 2.0, 3.0]]))
+    assert_allclose(found.values[:, 5], 0.0, atol=1e-12)
+    expected = explain(KernelRidge().fit(X, y), ROWS)
+    assert_allclose(found.values[:, :5], expected.values, rtol=1e-8, atol=1e-10)
 
 
 def test_bad_input_gets_a_sentence(table):

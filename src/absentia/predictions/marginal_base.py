@@ -142,7 +142,9 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         density = fit_density(density, rows, weights)
         unknowns = MissingValues.of(density, rows.labels, rows.n_features, rows.plan)
         lost = [column for column in unknowns.columns if column.places and not column.believed]
-        if frozen and lost:
+        # A model with a density of its own may miss them in every draw.
+        stay = frozen and hasattr(getattr(self.estimator, "estimator", None), "density_")
+        if frozen and lost and not stay:
             n = len(unknowns.columns)
             raise ValueError(
                 f"The model expects {n} columns, but only {n - len(lost)} of them have a "
@@ -152,7 +154,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
             )
         kept = np.sort(np.concatenate([[], *(c.places for c in unknowns.columns if c.believed)]))
         columns = kept.astype(np.intp)
-        if rows.plan is not None:
+        if rows.plan is not None or stay:
             columns = np.arange(rows.n_features)
         given_as = rows.as_given() if rows.plan is None else X
         row_format = RowFormat.of(given_as, columns, rows.plan)
