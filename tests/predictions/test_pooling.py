@@ -5,12 +5,15 @@ import subprocess
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 
-from absentia import GaussianDensity, pool, pooled
+from absentia import GaussianDensity, pool, pooled, predict_uncertainty
 from absentia.predictions.pooling import barnard_rubin
+from lab.studies.pooled_coverage import intervals
 from oracles.pooling import pooled_scalar, wald_statistic
 
 
@@ -22,6 +25,13 @@ def regression(seed, n=100):
     y = 1 + x + z + rng.normal(size=n)
     z[rng.random(n) < 1 / (1 + np.exp(1.5 - (x + y) / 1.5))] = np.nan
     return np.column_stack([x, z]), y
+
+
+def coverage(kind, n_tables):
+    """Return the share of 95 % intervals of regression coefficients that hold the true ones."""
+    each = [intervals(kind, seed) for seed in range(n_tables)]
+    parts = {name: np.array([one[name] for one in each]) for name in each[0]}
+    return {name: ((at[:, 1] <= 1) & (at[:, 2] >= 1)).mean() for name, at in parts.items()}
 
 
 @pytest.mark.parametrize("n", [None, 30])
@@ -50,6 +60,31 @@ def test_degrees_of_freedom_have_the_limits_that_mice_tests():
     )
     assert barnard_rubin(10, np.zeros(1), 100.0)[0] == pytest.approx(100 * 101 / 103)
     assert np.isinf(barnard_rubin(10, np.zeros(1))[0])
+
+
+def test_the_numbers_that_mice_tests():
+    """``lm(bmi ~ chl + age + hyp)`` on five imputations of nhanes2, pooled by ``test-pool.R``."""
+    estimates = [
+        [17.9487905, 0.0579055811, -4.40338481, -5.15155613, 0.954064091],
+        [19.4442054, 0.046082498, -3.51541802, -5.72119814, 1.82735464],
+        [15.7322526, 0.0734722195, -4.82896082, -8.93488696, 2.7800982],
+        [19.6060452, 0.0443054668, -3.96508452, -6.46478614, 3.15557598],
+        [21.0774447, 0.0461843836, -6.15541258, -6.90741533, 2.1010533],
+    ]
+    errors = [
+        [2.66132262, 0.0138051484, 1.46348756, 1.54182028, 1.45688629],
+        [4.1450533, 0.0222561769, 2.0906836, 2.19238699, 2.24852796],
+        [2.8740307, 0.0159951793, 1.47213774, 1.67751442, 1.30252698],
+        [3.12995836, 0.0175666767, 1.73403358, 1.95571518, 1.84094308],
+        [3.63612576, 0.0181770759, 1.69385529, 1.94607944, 1.97577686],
+    ]
+    found = pool(estimates, np.square(errors), n=25)
+    expected = [18.76175, 0.05359003, -4.573652, -6.635969, 2.163629]
+    np.testing.assert_allclose(found.estimates, expected, rtol=1e-5)
+    expected = [4.002796, 0.02235067, 2.033986, 2.459769, 2.02898]
+    np.testing.assert_allclose(found.standard_errors, expected, rtol=1e-5)
+    expected = [9.755965, 8.317704, 10.022689, 7.260235, 12.311259]
+    np.testing.assert_allclose(found.degrees_of_freedom, expected, rtol=1e-5)
 
 
 def test_several_parameters_and_the_wald_test():
@@ -98,6 +133,25 @@ def test_callables_frames_and_classes():
     )
 
 
+def test_polars_frames_and_targets_are_those_of_pandas():
+    X, y = regression(0)
+    frame = pl.DataFrame(X, schema=["x", "z"]).fill_nan(None)
+    found = pooled(LinearRegression(), frame, pl.Series(y), m=3, random_state=0)
+    expected = pooled(
+        LinearRegression(), pd.DataFrame(X, columns=["x", "z"]), y, m=3, random_state=0
+    )
+    assert found.names == ["intercept", "x", "z"]
+    np.testing.assert_array_equal(found.estimates, expected.estimates)
+    seen = []
+
+    def fit(table, target):
+        seen.append(type(table))
+        return table["x"].mean(), table["x"].var() / len(table)
+
+    pooled(fit, frame, y, m=2, random_state=0)
+    assert seen == [pl.DataFrame] * 2
+
+
 def test_bad_input_is_refused_in_one_sentence():
     X, y = regression(0, 60)
     with pytest.raises(ValueError, match="at least two imputations, found 1"):
@@ -106,6 +160,12 @@ def test_bad_input_is_refused_in_one_sentence():
         pool(np.zeros((3, 2)), np.zeros((3, 3)))
     with pytest.raises(ValueError, match="no coefficient per column"):
         pooled(RandomForestRegressor(3), X, y, m=2, random_state=0)
+    with pytest.raises(ValueError, match="covariances must be positive semidefinite"):
+        pool([1.0, 2.0], [-1.0, 1.0])
+    with pytest.raises(ValueError, match="covariances must be positive semidefinite"):
+        pool(np.zeros((2, 2)), [[[1.0, 2.0], [2.0, 1.0]]] * 2)
+    with pytest.raises(ValueError, match="takes numbers, but a column has words"):
+        pooled(LinearRegression(), pd.DataFrame({"x": X[:, 1], "w": ["u", "v"] * 30}), y, m=2)
     with pytest.raises(ValueError, match="singular"):
         pool(np.zeros((3, 2)), np.ones((3, 2, 2))).wald_test()
     calls = []
@@ -121,24 +181,19 @@ def test_bad_input_is_refused_in_one_sentence():
 
 
 @pytest.mark.slow
-def test_intervals_of_proper_imputations_cover_and_those_of_improper_ones_do_not():
-    covered = {}
-    for proper in (True, False):
-        hits = []
-        for seed in range(150):
-            found = pooled(
-                LinearRegression(),
-                *regression(seed, 60),
-                density=GaussianDensity(shrinkage=0.0),
-                m=8,
-                proper=proper,
-                random_state=seed,
-            )
-            low, high = found.interval().T
-            hits.append((low <= 1) & (high >= 1))
-        covered[proper] = np.mean(hits)
-    assert 0.93 <= covered[True] <= 0.97
-    assert covered[False] < covered[True] - 0.02
+def test_intervals_of_proper_imputations_cover_and_those_of_others_do_not():
+    covered = coverage("gaussian", 150)
+    assert 0.93 <= covered["proper"] <= 0.97
+    assert covered["improper"] < covered["proper"] - 0.02
+    assert covered["one table"] < 0.8
+
+
+@pytest.mark.slow
+def test_intervals_cover_on_tables_with_words():
+    covered = coverage("mixed", 60)
+    assert 0.93 <= covered["proper"] <= 0.97
+    assert covered["improper"] < covered["proper"]
+    assert covered["one table"] < 0.9
 
 
 def test_columns_without_values_lose_no_name():
@@ -175,8 +230,17 @@ def test_statsmodels_fits_are_pooled():
     np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-8)
 
 
+def in_r(script, *arguments):
+    """Return the numbers that a script of R prints; skip where R or mice is not installed."""
+    script = "suppressPackageStartupMessages(library(mice))\n" + script
+    command = ["Rscript", "--vanilla", "-e", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "no package called" in done.stderr:
+        pytest.skip("the package mice of R is not installed")
+    return np.array([float(v) for v in done.stdout.split()])
+
+
 POOL_IN_R = """
-suppressPackageStartupMessages(library(mice))
 a <- as.numeric(commandArgs(trailingOnly = TRUE)); m <- length(a) / 2
 found <- pool.scalar(a[1:m], a[(m + 1):(2 * m)], n = 40, k = 3)
 cat(sprintf("%.12g", c(found$qbar, found$t, found$df, found$fmi)))
@@ -187,11 +251,7 @@ cat(sprintf("%.12g", c(found$qbar, found$t, found$df, found$fmi)))
 def test_mice_in_r_pools_the_same():
     rng = np.random.default_rng(0)
     Q, U = rng.normal(size=6), rng.uniform(0.5, 2, 6)
-    numbers = [repr(float(v)) for v in (*Q, *U)]
-    command = ["Rscript", "--vanilla", "-e", POOL_IN_R, *numbers]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "no package called" in done.stderr:
-        pytest.skip("the package mice of R is not installed")
+    theirs = in_r(POOL_IN_R, *(repr(float(v)) for v in (*Q, *U)))
     found = pool(Q, U, n=40, k=3)
     ours = [
         found.estimates[0],
@@ -199,4 +259,40 @@ def test_mice_in_r_pools_the_same():
         found.degrees_of_freedom[0],
         found.missing_information[0],
     ]
-    np.testing.assert_allclose(ours, [float(v) for v in done.stdout.split()], rtol=1e-9)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+PREDICT_MI_IN_R = """
+a <- commandArgs(trailingOnly = TRUE)
+table <- read.csv(a[1]); new <- is.na(table$y)
+imp <- mice(table[, 1:3], m = 60, maxit = 3, method = "norm", ignore = new, seed = 1, print = FALSE)
+fit <- lm(y ~ ., table[!new, ])
+parts <- lapply(1:60, function(k) predict(fit, complete(imp, k)[new, ], se.fit = TRUE))
+Q <- sapply(parts, function(p) p$fit)
+U <- sapply(parts, function(p) p$se.fit^2 + p$residual.scale^2)
+for (i in seq_len(nrow(Q))) {
+  found <- pool.scalar(Q[i, ], U[i, ]); cat(found$qbar, found$t, found$b, "")
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
+def test_uncertain_predictions_have_the_variance_of_predict_mi(tmp_path):
+    """The rules of ``predict_mi`` (mice 3.17 on) for intervals of predictions of a linear model."""
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal(np.zeros(3), 0.5 * np.eye(3) + 0.5, size=360)
+    y = X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=360)
+    X[300:330, 1], X[330:, :2], train = np.nan, np.nan, slice(300)
+    table = pd.DataFrame(X, columns=list("abc")).assign(y=np.where(np.arange(360) < 300, y, np.nan))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    theirs = in_r(PREDICT_MI_IN_R, str(tmp_path / "table.csv")).reshape(60, 3)
+    model = FrozenEstimator(BayesianRidge().fit(X[train], y[train]))
+    density = GaussianDensity(shrinkage=0.0).fit(X[train])
+    doubt = predict_uncertainty(model, X[300:], density=density)
+    ours = np.column_stack([doubt.prediction, doubt.total, doubt.missing])
+    z = (theirs[:, 0] - ours[:, 0]) / np.sqrt(theirs[:, 2] / 60)
+    assert np.abs(z).max() < 5
+    for rows in (slice(30), slice(30, 60)):  # 60 imputations of 30 rows: variances to some 5 %
+        parts = [found[rows, 1:].mean(axis=0) for found in (theirs, ours)]
+        np.testing.assert_allclose(*parts, rtol=0.1)

@@ -18,7 +18,7 @@ from absentia.densities.imputation import multiple_imputations
 from absentia.parameters import COUNT, RandomState, numbers
 from absentia.tables import FloatArray, column_names
 from absentia.tables.phrases import listed
-from absentia.tables.reading import is_frame
+from absentia.tables.reading import as_frame, is_frame, native_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,6 +211,9 @@ def pool(
     _check_m(m)
     if not (np.isfinite(Q).all() and np.isfinite(U).all()):
         raise ValueError("estimates and covariances must be finite, found NaN or infinity.")
+    sizes = np.abs(U).max(axis=(1, 2), initial=0.0)
+    if (np.linalg.eigvalsh(U).min(axis=1, initial=0.0) < -1e-8 * sizes).any():
+        raise ValueError("covariances must be positive semidefinite, found a negative variance.")
     for name, given in (("n", n), ("k", k)):
         if given is not None:
             COUNT.check(name, given)
@@ -317,11 +320,12 @@ def pooled(
             f"y must be one column of numbers or of two classes, found shape {target.shape}"
             f"{found_classes}."
         )
+    X = native_frame(X)
     if is_frame(X):
-        if not hasattr(X, "assign"):
-            raise TypeError("pooled takes arrays and pandas frames: convert it by .to_pandas().")
-        kept = X.notna().any().to_numpy()
-        joined: Any = X.loc[:, kept].assign(**{_TARGET: codes.astype(np.float64)})
+        kept = as_frame(X).notna().any().to_numpy()
+        joined: Any = X[np.array(X.columns, dtype=object)[kept].tolist()]
+        add = joined.with_columns if hasattr(joined, "with_columns") else joined.assign
+        joined = add(**{_TARGET: codes.astype(np.float64)})
     else:
         X = np.asarray(X, dtype=np.float64)
         kept = ~np.isnan(X).all(axis=0)
@@ -364,13 +368,21 @@ def pooled(
 
 def _split_target(table: Any) -> tuple[Any, FloatArray]:
     if is_frame(table):
-        return table.drop(columns=_TARGET), table[_TARGET].to_numpy(dtype=np.float64)
+        own = table[[name for name in table.columns if name != _TARGET]]
+        return own, np.asarray(table[_TARGET], dtype=np.float64)
     return table[:, :-1], table[:, -1]
 
 
 def _coefficients(fit: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray, list[str]]:
     """Return coefficients, their covariance and names of a model fitted to a completed table."""
     if isinstance(fit, BaseEstimator):
+        try:
+            np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{type(fit).__name__} takes numbers, but a column has words: give a callable that "
+                'codes them, such as lambda X, y: ols("y ~ C(word)", X.assign(y=y)).fit()'
+            ) from None
         return _linear_model(clone(fit).fit(X, y), X, y)
     result = fit(X, y)
     if hasattr(result, "cov_params"):
@@ -386,7 +398,7 @@ def _coefficients(fit: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray, lis
                 f"covariance, found {type(result).__name__}."
             ) from None
         names = None
-    params = np.atleast_1d(params)
+    params, covariance = np.atleast_1d(params), np.atleast_1d(covariance)
     own = [f"x{j}" for j in range(len(params))] if names is None else [str(name) for name in names]
     return params, covariance, own
 
