@@ -290,6 +290,13 @@ def test_the_examples_of_the_documentation_run(page):
     assert outcome.failed == 0, "".join(report)
 
 
+@pytest.mark.parametrize("name", absentia.__all__)
+def test_every_public_name_has_an_example(name):
+    found = getattr(absentia, name)
+    if callable(found):
+        assert ">>> " in inspect.getdoc(found)
+
+
 def test_the_version_is_the_same_everywhere():
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     citation = (PROJECT / "CITATION.cff").read_text()

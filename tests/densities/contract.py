@@ -19,7 +19,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from absentia import Chunks
+from absentia import Chunks, suspicious_cells
 from oracles import densities as oracle
 
 SAME_FORMULA = 1e-10
@@ -209,6 +209,26 @@ class DensityContract:
             self.make().fit(table(), sample_weight=-np.ones(40))
 
     # Keeping -------------------------------------------------------------------------------
+
+    def test_rows_and_cells_are_judged_alike_in_every_kind_of_table(self):
+        X = table()
+        density = self.fitted(X)
+        wrong = X.copy()
+        row, column = np.argwhere(~np.isnan(X) & ((~np.isnan(X)).sum(axis=1, keepdims=True) > 2))[0]
+        wrong[row, column] += 100 * np.nanstd(X[:, column])
+        found, p_values = suspicious_cells(density, wrong), density.row_pvalues(wrong)
+        assert (found.rows[0], found.columns[0]) == (row, column)
+        np.testing.assert_array_equal(np.isnan(found.all_p_values), np.isnan(wrong))
+        assert ((p_values >= 0) & (p_values <= 1)).all()
+        assert p_values.argmin() == row
+        assert not len(suspicious_cells(density, np.full((2, X.shape[1]), np.nan)))
+        names = [f"c{j}" for j in range(X.shape[1])]
+        pandas, polars = pd.DataFrame(wrong, columns=names), pl.DataFrame(wrong, schema=names)
+        named = self.fitted(pd.DataFrame(X, columns=names))
+        for frame in (pandas, polars.fill_nan(None)):
+            again = suspicious_cells(named, frame)
+            np.testing.assert_allclose(again.all_p_values, found.all_p_values, rtol=1e-8)
+            assert again.to_frame().loc[0, "row"] == row
 
     def test_copies_say_the_same(self):
         density, X = self.fitted(), table()

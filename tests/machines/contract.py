@@ -34,8 +34,10 @@ from absentia import (
     GenRBF,
     MaskKernel,
     MissingnessShiftWarning,
+    explain,
     load,
     save,
+    sensitivity,
 )
 
 SAME_FORMULA = 1e-10
@@ -292,6 +294,27 @@ class MachineContract:
         assert machine.kernel.gamma == 0.3
         assert copy.get_params()["kernel__gamma"] == 0.9
         assert copy.density.max_iter == 3
+
+    # What beliefs know ---------------------------------------------------------------------
+
+    def test_answers_are_explained_and_shifted(self):
+        if self.targets is None:
+            pytest.skip("has no target")
+        model, new = self.fitted(), np.array([[0.5, -0.5, 1.0], [0.5, np.nan, np.nan]])
+        found = explain(model, new, n_draws=8)
+        np.testing.assert_array_equal(found.observed, ~np.isnan(new))
+        assert not found.values[1, 1:].any()
+        np.testing.assert_allclose(
+            found.base + found.values.sum(axis=1), found.prediction, rtol=1e-10, atol=1e-10
+        )
+        if self.targets == "classes" and not hasattr(model, "predict_proba"):
+            with pytest.raises(ValueError, match="has no predict_proba"):
+                sensitivity(model, new)
+            return
+        moved = sensitivity(model, new, deltas=[-1e9, 0.0, 1.0], n_draws=8).predictions
+        assert np.isfinite(moved).all()
+        assert (moved[:, :, 0] == moved[:, :1, 0]).all()  # nothing is missing
+        assert np.ptp(moved[:, :, 1], axis=1).max() > 0
 
     # Keeping -------------------------------------------------------------------------------
 

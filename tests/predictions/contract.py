@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from absentia import GaussianDensity, MixtureDensity
+from absentia import GaussianDensity, MixtureDensity, explain, sensitivity
 
 DENSITIES = [
     GaussianDensity(),
@@ -62,6 +62,21 @@ class Contract:
         # less of them, and may be missing among the random ones, whose spread then is too small.
         z = (self.answer(wrapper, holes) - answers.mean(axis=0)) / np.maximum(error, 0.25 / 1024)
         assert np.abs(z).max() < 5
+
+    def test_its_answers_are_explained_and_shifted(self, wrapper):
+        _, holes = example()
+        found = explain(wrapper, holes[8:12])
+        np.testing.assert_array_equal(found.observed, ~np.isnan(holes[8:12]))
+        answers = self.answer(wrapper, holes[8:12])
+        np.testing.assert_allclose(found.prediction, answers, rtol=1e-10)
+        np.testing.assert_allclose(found.base + found.values.sum(axis=1), answers, rtol=1e-10)
+        if found.output == "prediction":  # of several targets
+            with pytest.raises(ValueError, match=r"One target is needed here, but .* predicts 2"):
+                sensitivity(wrapper, holes)
+            return
+        moved = sensitivity(wrapper, holes[8:12], deltas=[-1e9, 1.0], n_draws=8).predictions
+        assert np.isfinite(moved).all()
+        assert (moved[:, 0, :2] == moved[:, 1, :2]).all()  # nothing is missing
 
     def test_a_seed_repeats_the_answer(self):
         _, holes = example()

@@ -220,6 +220,15 @@ class SuspiciousCells:
         Of every cell; NaN where nothing was observed or nothing is believed.
     level : float
         The false discovery rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import suspicious_cells
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> X[7, 1] = 50.0
+    >>> np.argwhere(suspicious_cells("gaussian", X).mask)
+    array([[7, 1]])
     """
 
     rows: IntArray

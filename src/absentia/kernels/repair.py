@@ -16,7 +16,15 @@ from absentia.tables import FloatArray
 
 
 class NotPositiveDefiniteWarning(UserWarning):
-    """A kernel matrix has a negative eigenvalue that rounding does not explain."""
+    """A kernel matrix has a negative eigenvalue that rounding does not explain.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from absentia import NotPositiveDefiniteWarning
+    >>> with warnings.catch_warnings(action="error", category=NotPositiveDefiniteWarning):
+    ...     pass  # a fit in here stops instead of warning
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +38,13 @@ class RepairedMatrix:
         Of the matrix before the repair, ascending.
     shift : float
         Number added to the diagonal; zero for the other methods.
+
+    Examples
+    --------
+    >>> from absentia import repair_psd
+    >>> repaired, repair = repair_psd([[1.0, 2.0], [2.0, 1.0]])
+    >>> repair.eigenvalues, repair.transform([[1.0, 0.0]])
+    (array([-1.,  3.]), array([[0.5, 0.5]]))
     """
 
     method: str

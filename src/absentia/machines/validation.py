@@ -56,7 +56,17 @@ _LARGE_SCALE = {
 
 
 class MissingnessShiftWarning(UserWarning):
-    """New rows miss columns that no training row missed."""
+    """New rows miss columns that no training row missed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from absentia import KernelRidge, MissingnessShiftWarning
+    >>> machine = KernelRidge(shift="warn").fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with warnings.catch_warnings(action="ignore", category=MissingnessShiftWarning):
+    ...     machine.predict([[float("nan")]]).round(1)
+    array([0.3])
+    """
 
 
 def warn_of_unequal_ranges(rows: Any, kernel: Any, gamma: Any) -> None:

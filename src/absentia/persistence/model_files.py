@@ -130,6 +130,15 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = _MAX_BYTES) -> BaseEs
         If the file is damaged, was not written by :func:`save`, is larger than ``max_bytes``,
         holds a type that is not trusted, or values that do not fit together: before a model is
         returned it answers two rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from absentia import KernelRidge, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(KernelRidge().fit([[0.0], [1.0]], [0.0, 1.0]), f"{folder}/ridge.absentia")
+    ...     load(f"{folder}/ridge.absentia").predict([[1.0]]).round(1)
+    array([0.5])
     """
     place = Path(path)
     if not place.is_file():

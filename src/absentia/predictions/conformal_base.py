@@ -385,7 +385,7 @@ def _numbers(prediction: object) -> FloatArray:
         numbers = numbers[:, 0]
     if numbers.ndim != 1:
         raise ValueError(
-            f"Intervals are for one target, but the model predicts {numbers.shape[1]}; fit one "
-            "ConformalRegressor per target."
+            f"One target is needed here, but the model predicts {numbers.shape[1]}: fit one model "
+            "per target."
         )
     return numbers

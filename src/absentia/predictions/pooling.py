@@ -49,6 +49,12 @@ class PooledEstimates:
         Fraction of the information that is missing.
     m : int
         The number of imputations.
+
+    Examples
+    --------
+    >>> from absentia import pool
+    >>> pool([[1.0], [1.2], [0.9]], [[0.04], [0.05], [0.04]]).interval(0.9).round(2)
+    array([[0.55, 1.52]])
     """
 
     names: list[str]

@@ -125,6 +125,16 @@ def explain(
     -----
     Conditional values credit a column for what it tells about others. A column that the model does
     not use has a value where it is correlated with one that it uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import ExpectedLinear, KernelRidge, explain
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> machine = KernelRidge(kernel=ExpectedLinear(), alpha=0.01).fit(X, X @ [2.0, 1.0])
+    >>> explain(machine, [[1.0, 1.0], [np.nan, 1.0]]).values.round(0)
+    array([[2., 1.],
+           [0., 1.]])
     """
     _OUTPUTS.check("output", output)
     _METHODS.check("method", method)

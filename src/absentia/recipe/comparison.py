@@ -172,6 +172,14 @@ class Comparison:
         Methods that failed, with their messages.
     notes : tuple of str
         Sentences about the table and how it was read.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from absentia import compare
+    >>> found = compare(*load_iris(return_X_y=True), methods=["genrbf", "mean-indicator"])
+    >>> found.measure, found.errors
+    ('accuracy', {})
     """
 
     task: Task

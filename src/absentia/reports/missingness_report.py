@@ -53,6 +53,14 @@ class MissingnessReport:
         Why it was not run; empty where it was.
     notes : tuple of str
         Values that count as missing besides empty cells, and columns that are not tested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import describe_missingness
+    >>> report = describe_missingness([[1.0, np.nan], [2.0, np.nan], [3.0, 4.0], [np.nan, 1.0]])
+    >>> report.rate, report.n_complete_rows, report.column_rates
+    (0.375, 1, array([0.25, 0.5 ]))
     """
 
     columns: tuple[str, ...]
