@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -135,6 +136,8 @@ def test_other_missing_values_and_empty_columns():
     assert not kept.transform(empty)[:, 3].any()
     with pytest.warns(UserWarning, match="missing in every training row"):
         assert DensityImputer().fit(empty).transform(empty).shape == X.shape
+    with pytest.raises(TypeError, match="zeros in a sparse matrix"):
+        DensityImputer(missing_values=-1).fit(csr_array(np.nan_to_num(X)))
 
 
 def test_in_a_grid_search_and_in_a_file(tmp_path):

@@ -182,3 +182,16 @@ def test_arrays_pandas_and_polars_agree(margins):
             np.testing.assert_array_equal(getattr(density, method)(table), expected)
         filled = density.impute(table, as_numbers=margins is None)
         np.testing.assert_array_equal(np.asarray(filled), fitted[0].impute(X))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_quantiles_of_frames_keep_to_the_ends_without_margins_too(kind):
+    X = table()[:, :3]
+    X[0, 0] = -1.0  # not a value of the training rows, and observed
+    frame = pd.DataFrame(X, columns=["dose", "smoker", "share"])
+    frame = frame if kind == "pandas" else pl.from_pandas(frame)
+    low, high = GaussianDensity().fit(frame[1:]).quantiles(frame, [0.001, 0.999])
+    assert low[0, 0] == high[0, 0] == -1.0
+    assert low[1:].min() == 0.0
+    assert (high[:, 1:].max(axis=0) <= 1.0).all()
+    assert high[:, 0].max() > 1.0

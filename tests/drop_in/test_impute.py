@@ -35,12 +35,22 @@ _APPLICABLE = [
     "test_simple_imputer_keep_empty_features",
     "test_iterative_imputer_no_empty_features",
     "test_iterative_imputer_with_empty_features",
+    "test_iterative_imputer_missing_at_transform",
+    "test_iterative_imputer_dont_set_random_state",
+    "test_iterative_imputer_one_feature",
+    "test_iterative_imputer_all_missing",
+    "test_imputation_pipeline_grid_search",
 ]
 
 _SPARSE = "sparse tables are refused: their zeros would be read as observed values"
 _MODE = "the strategy is called 'mode'"
 _WIDE = "a full covariance needs more rows than columns; density='low-rank' does not"
 _EXPECTED = {
+    "test_iterative_imputer_missing_at_transform[most_frequent]": _MODE,
+    "test_iterative_imputer_one_feature[X0]": "there are no rounds to count",
+    "test_iterative_imputer_one_feature[X1]": "there are no rounds to count",
+    "test_iterative_imputer_all_missing": "nothing can be learned from a table without values",
+    "test_imputation_pipeline_grid_search": _SPARSE,
     "test_iterative_imputer_rank_one": _WIDE,
     "test_iterative_imputer_transform_recovery": _WIDE,
     **{

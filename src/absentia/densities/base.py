@@ -225,10 +225,17 @@ class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
             Of the columns of numbers among ``columns_``; observed values at every level. A value
             with limits stays within them: exactly where it is the only one of its row, by
             Gaussians of the moments that are left, cut off at the limits, where there are more.
+            A missing value of a frame stays between the ends of its column's support.
         """
-        found = self._quantiles(self._open_in_memory(X), levels)
-        plan, columns = plan_of(self), self._number_columns()
-        return found if plan is None else found * plan.scales[columns] + plan.centres[columns]
+        rows = self._open_in_memory(X)
+        found, columns = self._quantiles(rows, levels), self._number_columns()
+        plan = vars(self).get("plan_") if is_frame(native_frame(X)) else plan_of(self)
+        if plan is None:
+            return found
+        ends = np.array([(support.lower, support.upper) for support in plan.supports])[columns]
+        lower, upper = ends.T
+        inside = np.where(np.isnan(rows.array[:, columns]), np.clip(found, lower, upper), found)
+        return inside * plan.scales[columns] + plan.centres[columns]
 
     def _quantiles(self, rows: Table, levels: ArrayLike) -> FloatArray:
         before, limits = self._before_limits(rows)

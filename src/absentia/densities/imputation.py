@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
@@ -228,7 +229,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
     def _with_nan(self, X: Any) -> Any:
         """Return the table with NaN instead of ``missing_values``."""
         value = self.missing_values
-        if value is None or value != value:
+        if value is None or value != value or issparse(X):  # which the density refuses
             return X
         if hasattr(X, "with_columns"):
             return X.with_columns([X[name].replace(value, None) for name in X.columns])
