@@ -15,11 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from absentia.beliefs import Beliefs, Prior
 from absentia.beliefs.column_trials import completed, conditional_quantiles
-from absentia.beliefs.conditioning import (
-    condition,
-    joint_log_densities,
-    log_normalised,
-)
+from absentia.beliefs.conditioning import condition, joint_log_densities, log_normalised
 from absentia.beliefs.display import draw_prior
 from absentia.beliefs.limits import log_masses, measured
 from absentia.beliefs.prior import likeliest_codes

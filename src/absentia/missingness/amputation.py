@@ -22,14 +22,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from absentia.parameters import FINITE, POSITIVE, SHARE, RandomState, shown
-from absentia.tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    TableLike,
-    as_table,
-    column_names,
-)
+from absentia.tables import BoolArray, FloatArray, IntArray, TableLike, as_table, column_names
 from absentia.tables.columns.guesses import read_columns
 from absentia.tables.frames import without_cells
 from absentia.tables.reading import as_arrow, as_frame, has_columns_of_words, is_frame, native_frame

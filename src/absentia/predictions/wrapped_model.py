@@ -30,13 +30,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray, Table, TableLike
 from absentia.tables.column_plan import ColumnPlan, ReadFrame
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.readings import ColumnReading
-from absentia.tables.frames import (
-    frame_of,
-    own_words,
-    spelled_numbers,
-    typed_column,
-    written_cells,
-)
+from absentia.tables.frames import frame_of, own_words, spelled_numbers, typed_column, written_cells
 from absentia.tables.reading import as_frame, is_polars, native_frame
 from absentia.tables.stored import (
     Stored,

@@ -19,12 +19,7 @@ from absentia.parameters import IntVector
 from absentia.tables.columns.column import Column
 from absentia.tables.columns.guesses import SEPARATOR, later_readings
 from absentia.tables.columns.quantities import find_sentinels, number_notes
-from absentia.tables.columns.readings import (
-    ColumnReading,
-    filled,
-    places_of,
-    without_sentinels,
-)
+from absentia.tables.columns.readings import ColumnReading, filled, places_of, without_sentinels
 from absentia.tables.columns.supports import Support
 from absentia.tables.columns.training_columns import (
     Options,
