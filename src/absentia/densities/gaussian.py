@@ -29,10 +29,8 @@ from absentia.densities.training_rows import (
 )
 from absentia.engine.threads import one_blas_thread
 from absentia.parameters import (
-    COUNT,
     FLAG,
     NOT_NEGATIVE,
-    THREADS,
     FloatMatrix,
     FloatVector,
     Rule,
@@ -59,9 +57,7 @@ class EMDensity(Density):
             "1e-6",
         ),
         "tol": NOT_NEGATIVE,
-        "max_iter": COUNT,
         "margins": words("auto", "normal-scores", None),
-        "n_jobs": THREADS,
         "verbose": FLAG,
     }
 

@@ -72,8 +72,6 @@ class DensityImputer(TransformerMixin, TakesMissing):
 
     _rules = {  # noqa: RUF012
         "strategy": words("mean", "median", "mode", "draw"),
-        "add_indicator": FLAG,
-        "keep_empty_features": FLAG,
     }
 
     density_: BaseEstimator = field(init=False)

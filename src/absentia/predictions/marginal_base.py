@@ -29,7 +29,6 @@ from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
 from absentia.parameters import (
     DRAWS,
-    THREADS,
     BoolMatrix,
     IntVector,
     RandomState,
@@ -79,7 +78,6 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_draws": DRAWS,
         "known": words("average", "model"),
-        "n_jobs": THREADS,
     }
 
     _method: str = field(init=False)
