@@ -68,8 +68,7 @@ class Rule:
 
     def __or__(self, other: Rule) -> Rule:
         return Rule(
-            self.expected + other.expected,
-            lambda value: self.admits(value) or other.admits(value),
+            self.expected + other.expected, lambda value: self.admits(value) or other.admits(value)
         )
 
     def check(self, name: str, value: object) -> None:

@@ -172,9 +172,7 @@ class TreeEnsemble(Stored):
         return softmax(sums, axis=1) if self.link == "softmax" else sums
 
 
-def _joined(
-    children: Sequence[Sequence[IntArray]],
-) -> tuple[IntArray, IntArray, IntArray]:
+def _joined(children: Sequence[Sequence[IntArray]]) -> tuple[IntArray, IntArray, IntArray]:
     """Return left and right children in joined arrays, and the first node of each tree.
 
     Leaves keep their -1.

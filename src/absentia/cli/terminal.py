@@ -45,8 +45,7 @@ TargetOption = Annotated[
 TaskOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TASK",
-        help="classification or regression; inferred from the target by default.",
+        metavar="TASK", help="classification or regression; inferred from the target by default."
     ),
 ]
 IgnoreOption = Annotated[
@@ -63,8 +62,7 @@ NumbersOption = Annotated[
     ),
 ]
 DatesOption = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,...", help="Columns to read as dates, used as days only."),
+    str | None, typer.Option(metavar="A,B,...", help="Columns to read as dates, used as days only.")
 ]
 KeepIdsOption = Annotated[
     bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")

@@ -71,7 +71,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
     """
 
     _rules = {  # noqa: RUF012
-        "strategy": words("mean", "median", "mode", "draw"),
+        "strategy": words("mean", "median", "mode", "draw")
     }
 
     density_: BaseEstimator = field(init=False)

@@ -75,10 +75,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     patterns_: BoolMatrix = field(init=False)
     n_features_in_: int = field(init=False)
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_draws": DRAWS,
-        "known": words("average", "model"),
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"n_draws": DRAWS, "known": words("average", "model")}
 
     _method: str = field(init=False)
     _format: RowFormat = field(init=False)

@@ -74,10 +74,7 @@ _KERNELS = {
     "egk": _Kernel("egk"),
 }
 #: Machines whose predictions come with their own uncertainty, by the task that they are for.
-_PROBABILISTIC: dict[str, Task] = {
-    "logistic": "classification",
-    "gaussian-process": "regression",
-}
+_PROBABILISTIC: dict[str, Task] = {"logistic": "classification", "gaussian-process": "regression"}
 #: All names, the default first.
 METHODS = (AUTOMATIC, *_KERNELS, *_PROBABILISTIC)
 

@@ -331,10 +331,7 @@ class ColumnPlan(Stored):
         return ReadFrame(frame, self._table(own, columns, readings), own, notes, far)
 
     def _table(
-        self,
-        own: FloatArray,
-        columns: Mapping[str, Column],
-        readings: Mapping[str, ColumnReading],
+        self, own: FloatArray, columns: Mapping[str, Column], readings: Mapping[str, ColumnReading]
     ) -> Table:
         """Return numbers in the units of the plan, with limits that are written as ``<0.5``."""
         values = own - self.centres

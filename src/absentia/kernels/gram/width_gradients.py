@@ -102,12 +102,7 @@ def _sum_in_numpy(
 
 
 def _sum_in_lanes(
-    rows: Side,
-    columns: Side,
-    smoothing: Smoothing,
-    weights: FloatArray,
-    scaled: bool,
-    threads: int,
+    rows: Side, columns: Side, smoothing: Smoothing, weights: FloatArray, scaled: bool, threads: int
 ) -> FloatArray:
     """Return the same sum, eight rows at a time."""
     n = len(rows.means)

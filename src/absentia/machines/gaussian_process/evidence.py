@@ -70,11 +70,7 @@ class Spectrum:
         )
 
     def settle(
-        self,
-        scale: float | None,
-        noise: float | None,
-        scale_bounds: Bounds,
-        noise_bounds: Bounds,
+        self, scale: float | None, noise: float | None, scale_bounds: Bounds, noise_bounds: Bounds
     ) -> tuple[float, float]:
         """Return the most likely scale and noise; those given are returned as they are.
 

@@ -300,10 +300,7 @@ def part_names(name: str, cycles: tuple[str, ...]) -> list[str]:
 
 
 def filled(
-    columns: Mapping[str, Column],
-    readings: Mapping[str, ColumnReading],
-    n_rows: int,
-    codes: bool,
+    columns: Mapping[str, Column], readings: Mapping[str, ColumnReading], n_rows: int, codes: bool
 ) -> FloatArray:
     """Return the columns of a frame as numbers, NaN where missing and in absent columns."""
     places = places_of(readings, codes)

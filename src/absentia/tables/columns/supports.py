@@ -68,10 +68,7 @@ class Support(Stored):
             if isinstance(given, str):
                 given = [end.strip() or None for end in given.split(":")]
             low, high = (None, None) if given is None else given
-            ends = (
-                -np.inf if low is None else float(low),
-                np.inf if high is None else float(high),
-            )
+            ends = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
             if not ends[0] < ends[1]:
                 raise ValueError(f"{ends[0]:g} is not below {ends[1]:g}")
             return cls(*ends)

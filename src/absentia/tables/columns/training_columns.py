@@ -65,10 +65,7 @@ def read_training_columns(
                 f"columns are {listed(list(columns))}."
             )
     readings = guess_columns(
-        columns,
-        separator=separator,
-        kinds=options.kinds,
-        max_categories=options.max_categories,
+        columns, separator=separator, kinds=options.kinds, max_categories=options.max_categories
     )
     for name, reading in readings.items():
         if options.keep_ids and reading.is_id and reading.kind == "category":

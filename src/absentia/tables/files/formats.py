@@ -246,10 +246,7 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
         prefix = f".{path.name[:40]}."
         _remove_abandoned(path.parent.glob(f"{escape(prefix)}*.draft"))
-        with (
-            tempfile.TemporaryDirectory(".draft", prefix, path.parent) as folder,
-            _locked(folder),
-        ):
+        with tempfile.TemporaryDirectory(".draft", prefix, path.parent) as folder, _locked(folder):
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
