@@ -43,6 +43,7 @@ MORE_REFUSALS = (
     *REFUSALS,
     "at least",  # rows per class, fold or component
     "n_splits=5",  # scikit-learn's folds, of fewer rows
+    "so rare that the split",
     "number of classes",  # one class among the rows that are left for training
     "No column has anything to learn from",
 )

@@ -269,3 +269,18 @@ def test_limits_that_say_nothing_change_nothing():
     density = GaussianDensity().fit(X)
     found, expected = density.score_samples(bounded(X, None, upper)), density.score_samples(X)
     np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(("n_values", "n_limits"), [(2, 1), (5, 5), (8, 30), (30, 8), (1, 37)])
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_equal_values_within_one_sided_limits_are_a_constant_column(value, n_values, n_limits):
+    X = np.concatenate([np.full(n_values, value), np.full(n_limits, np.nan)])[:, None]
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
+    lower = np.full(X.shape, -np.inf)
+    lower[:, 0] = value
+    density = GaussianDensity().fit(bounded(X, lower))
+    np.testing.assert_allclose(density.prior_.means[0, 0], value, atol=1e-6)
+    constant = GaussianDensity().fit(np.nan_to_num(X, nan=value))
+    found = density.prior_.covariances[0, 0, 0] ** 0.5
+    expected = constant.prior_.covariances[0, 0, 0] ** 0.5
+    assert expected / 100 < found < 100 * expected

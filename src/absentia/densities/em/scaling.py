@@ -13,6 +13,8 @@ from absentia.tables import FloatArray
 _SMALLEST, _LARGEST = 1e-140, 1e140  # the square of a scale, and its inverse, are numbers too
 #: A scale need not be known to more digits, and converges slowly where most values are limits.
 _ENOUGH, _MOST_STEPS = 1e-5, 500
+#: A share of the first guess of a scale that only equal values fall below.
+_COLLAPSED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,8 @@ def _censored_moments(
         variances[between] = deviation**2 * spread
         new = float(np.average(values, weights=weights))
         size = float(np.average((values - new) ** 2 + variances, weights=weights)) ** 0.5
+        if size < _COLLAPSED:  # the values are all the same, and within all limits
+            return new, 0.0
         change = max(abs(new - mean), abs(size - deviation)) / max(deviation, size)
         mean, deviation = new, size
         if not change > _ENOUGH:
