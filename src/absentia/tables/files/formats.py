@@ -120,12 +120,15 @@ def _read_columns(content: bytes, name: str, kind: str, most_cells: int) -> pd.D
     import pandas as pd
 
     read = pd.read_parquet if kind == "Parquet" else pd.read_feather
-    try:
-        if kind == "Parquet":
-            from pyarrow import parquet
+    if kind == "Parquet":
+        from pyarrow import parquet
 
+        n_rows = n_columns = 0
+        with suppress(OSError, ValueError):  # which reading says
             found = parquet.read_metadata(io.BytesIO(content))
-            _check_size(name, found.num_rows, found.num_columns, most_cells)
+            n_rows, n_columns = found.num_rows, found.num_columns
+        _check_size(name, n_rows, n_columns, most_cells)
+    try:
         return read(io.BytesIO(content))
     except (OSError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as {kind}: {error}.") from error
