@@ -17,6 +17,7 @@ import absentia
 
 PROJECT = Path(__file__).resolve().parent.parent
 SOURCE = PROJECT / "src" / "absentia"
+GUIDE = PROJECT / "docs" / "guide"
 
 # A stage may import from those before it; docs/architecture.md says what each is.
 STAGES = [
@@ -288,6 +289,11 @@ def test_the_examples_of_the_documentation_run(page):
     report: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)
     assert outcome.failed == 0, "".join(report)
+
+
+def test_pages_of_the_guide_have_at_most_200_lines():
+    lines = {page.name: len(page.read_text("utf-8").splitlines()) for page in GUIDE.glob("*.md")}
+    assert {name: n for name, n in lines.items() if n > 200} == {}
 
 
 @pytest.mark.parametrize("name", absentia.__all__)
