@@ -140,6 +140,51 @@ def test_other_missing_values_and_empty_columns():
         DensityImputer(missing_values=-1).fit(csr_array(np.nan_to_num(X)))
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_of_numbers_keep_their_types(kind):
+    frame = pl.DataFrame(
+        {"a": [1, 2, -9, 4] * 20, "b": np.arange(80.0), "c": [True, None, False, True] * 20}
+    )
+    if kind == "pandas":
+        c = pd.array(frame["c"].to_list(), dtype="boolean")
+        frame = frame.to_pandas().astype({"a": "Int64"}).assign(c=c)
+    elif kind == "pyarrow":
+        frame = frame.to_arrow()
+    imputer = DensityImputer(missing_values=-9, add_indicator=True).fit(frame)
+    filled = imputer.transform(frame)
+    assert type(filled) is type(frame)
+    back = imputer.inverse_transform(filled)
+    assert type(back) is type(frame)
+    if kind == "pyarrow":
+        filled, back, frame = pl.from_arrow(filled), pl.from_arrow(back), pl.from_arrow(frame)
+    for name in ("a", "b", "c"):
+        assert filled[name].dtype == frame[name].dtype
+        assert not np.asarray(pd.isna(filled[name])).any()
+    assert list(back["a"].is_null() if kind != "pandas" else back["a"].isna()) == [
+        False, False, True, False,
+    ] * 20  # fmt: skip
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_column_of_a_frame_without_values_is_dropped_or_zero(keep):
+    frame = pd.DataFrame(table(), columns=list("abc")).assign(d=np.nan)
+    with pytest.warns(UserWarning, match="missing in every training row"):
+        imputer = DensityImputer(keep_empty_features=keep, add_indicator=True).fit(frame)
+    filled = imputer.transform(frame)  # without a further warning
+    assert list(filled.columns) == list(imputer.get_feature_names_out())
+    assert ("d" in filled) == keep
+    assert not filled.isna().any().any()
+    assert not filled.get("d", pd.Series(0.0)).any()
+    back = imputer.inverse_transform(filled)
+    pd.testing.assert_frame_equal(back[list("abc")], frame[list("abc")])
+
+
+def test_a_code_of_words_is_looked_for_among_words():
+    frame = pl.DataFrame({"x": np.arange(60.0), "w": ["u", "v", "?"] * 20, "b": [True, False] * 30})
+    filled = DensityImputer("mixed", missing_values="?", random_state=0).fit_transform(frame)
+    assert set(filled["w"]) == {"u", "v"}
+
+
 def test_in_a_grid_search_and_in_a_file(tmp_path):
     X = table()
     y = np.nan_to_num(X[:, 0]) > 0

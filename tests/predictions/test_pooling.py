@@ -166,6 +166,8 @@ def test_bad_input_is_refused_in_one_sentence():
         pool(np.zeros((2, 2)), [[[1.0, 2.0], [2.0, 1.0]]] * 2)
     with pytest.raises(ValueError, match="takes numbers, but a column has words"):
         pooled(LinearRegression(), pd.DataFrame({"x": X[:, 1], "w": ["u", "v"] * 30}), y, m=2)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        pooled(LinearRegression(), X, y[1:])
     with pytest.raises(ValueError, match="singular"):
         pool(np.zeros((3, 2)), np.ones((3, 2, 2))).wald_test()
     calls = []

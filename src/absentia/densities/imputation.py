@@ -45,8 +45,8 @@ class DensityImputer(TransformerMixin, TakesMissing):
         Whether to append a column for each column that was incomplete in training: one where the
         value was missing.
     keep_empty_features : bool, default=False
-        Whether columns without any observed value in training come back as zeros; otherwise
-        arrays come back without them. Frames keep them as they are.
+        Whether columns without any observed value in training come back as zeros; otherwise arrays
+        and frames of numbers come back without them. Frames with words keep them as they are.
     random_state : int, RandomState instance or None, default=None
         For the draws, and for a density given by name.
 
@@ -102,7 +102,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
         self
         """
         check_parameters(self)
-        X = self._with_nan(X)
+        X = self._with_nan(native_frame(X))
         density = density_to_impute(self.density, self.random_state)
         density.fit(X, None, sample_weight)
         rows = density._open(X)
@@ -157,6 +157,14 @@ class DensityImputer(TransformerMixin, TakesMissing):
             wide[:, density.columns_] = values
             values = wide[:, places]
             filled = table_as(X, values, places, None if names is None else list(names[places]))
+            if is_frame(X) and names is not None:  # columns have their types, and whole numbers
+                frame: Any = X
+                known = names[density.columns_].tolist()
+                own = density._in_units(
+                    [values[:, np.isin(places, density.columns_)]], frame[known]
+                )[0]
+                add = filled.with_columns if hasattr(filled, "with_columns") else filled.assign
+                filled = add(**{name: own[name] for name in known})
             if isinstance(X, np.ndarray) and X.dtype.kind == "f":
                 filled = filled.astype(X.dtype)
         else:
@@ -183,16 +191,16 @@ class DensityImputer(TransformerMixin, TakesMissing):
                 "inverse_transform needs the indicators of missing values. Fit the imputer with "
                 f"add_indicator=True. Got 'add_indicator={self.add_indicator}'."
             )
-        names = self._names()
+        names, given, X = self._names(), X, native_frame(X)
         if is_frame(X):
             out = X[list(X.columns)[: X.shape[1] - len(self.indicator_.features_)]]
-            for name in names[self.indicator_.features_]:
+            for name in set(names[self.indicator_.features_]) & set(out.columns):
                 missing = np.asarray(X[f"missingindicator_{name}"], dtype=bool)
                 if hasattr(out, "with_columns"):
                     out = out.with_columns(out[name].scatter(np.flatnonzero(missing), None))
                 else:
                     out = out.assign(**{name: out[name].mask(missing)})
-            return out
+            return as_arrow([out], given)[0]
         array = np.asarray(X)
         out, indicators = np.split(array, [array.shape[1] - len(self.indicator_.features_)], axis=1)
         kept = names[self._places]
@@ -230,7 +238,10 @@ class DensityImputer(TransformerMixin, TakesMissing):
         if value is None or value != value or issparse(X):  # which the density refuses
             return X
         if hasattr(X, "with_columns"):
-            return X.with_columns([X[name].replace(value, None) for name in X.columns])
+            numbers = not isinstance(value, str)
+            kinds = ("Int", "UInt", "Float") if numbers else ("String", "Categorical", "Enum")
+            own = [name for name in X.columns if str(X[name].dtype).startswith(kinds)]
+            return X.with_columns([X[name].replace(value, None) for name in own])
         if is_frame(X):
             return X.replace(value, None)
         array = np.asarray(X)

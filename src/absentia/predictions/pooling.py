@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import check_consistent_length
 
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.imputation import multiple_imputations
@@ -327,6 +328,7 @@ def pooled(
             f"{found_classes}."
         )
     X = native_frame(X)
+    check_consistent_length(X, target)
     if is_frame(X):
         kept = as_frame(X).notna().any().to_numpy()
         joined: Any = X[np.array(X.columns, dtype=object)[kept].tolist()]
