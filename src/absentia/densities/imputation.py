@@ -155,16 +155,14 @@ class DensityImputer(TransformerMixin, TakesMissing):
             places, names = self._places, getattr(self, "feature_names_in_", None)
             wide = np.zeros((len(values), self.n_features_in_))
             wide[:, density.columns_] = values
-            values = wide[:, places]
-            filled = table_as(X, values, places, None if names is None else list(names[places]))
+            own = None if names is None else list(names[places])
+            filled = table_as(X, wide[:, places], places, own)
             if is_frame(X) and names is not None:  # columns have their types, and whole numbers
-                frame: Any = X
+                rows_of: Any = X
                 known = names[density.columns_].tolist()
-                own = density._in_units(
-                    [values[:, np.isin(places, density.columns_)]], frame[known]
-                )[0]
+                typed = density._in_units([values], rows_of[known])[0]
                 add = filled.with_columns if hasattr(filled, "with_columns") else filled.assign
-                filled = add(**{name: own[name] for name in known})
+                filled = add(**{name: typed[name] for name in known})
             if isinstance(X, np.ndarray) and X.dtype.kind == "f":
                 filled = filled.astype(X.dtype)
         else:
