@@ -229,8 +229,7 @@ class Density(Correlated, RowPValues, DensityMixin, TakesMissing, ShowsColumns):
         if plan is None:
             return found
         ends = np.array([(support.lower, support.upper) for support in plan.supports])[columns]
-        lower, upper = ends.T
-        inside = np.where(np.isnan(rows.array[:, columns]), np.clip(found, lower, upper), found)
+        inside = np.where(np.isnan(rows.array[:, columns]), np.clip(found, *ends.T), found)
         return inside * plan.scales[columns] + plan.centres[columns]
 
     def _quantiles(self, rows: Table, levels: ArrayLike) -> FloatArray:

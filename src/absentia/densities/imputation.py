@@ -189,7 +189,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
                 "inverse_transform needs the indicators of missing values. Fit the imputer with "
                 f"add_indicator=True. Got 'add_indicator={self.add_indicator}'."
             )
-        names, given, X = self._names(), X, native_frame(X)
+        names, given, X = _check_feature_names_in(self), X, native_frame(X)
         if is_frame(X):
             out = X[list(X.columns)[: X.shape[1] - len(self.indicator_.features_)]]
             for name in set(names[self.indicator_.features_]) & set(out.columns):
@@ -226,9 +226,6 @@ class DensityImputer(TransformerMixin, TakesMissing):
         """The columns that come back in arrays."""
         everything = np.arange(self.n_features_in_)
         return everything if self.keep_empty_features else self.density_.columns_
-
-    def _names(self) -> np.ndarray:
-        return _check_feature_names_in(self)
 
     def _with_nan(self, X: Any) -> Any:
         """Return the table with NaN instead of ``missing_values``."""
@@ -268,7 +265,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
         missing = indicator.transform(_holes(self.density_, rows)).astype(np.float64)
         if not is_frame(filled):
             return np.hstack([filled, missing.astype(filled.dtype)])
-        names = indicator.get_feature_names_out(self._names())
+        names = indicator.get_feature_names_out(_check_feature_names_in(self))
         added = dict(zip(names, missing.T, strict=True))
         if hasattr(filled, "with_columns"):
             return filled.with_columns(**added)

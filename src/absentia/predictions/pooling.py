@@ -348,7 +348,11 @@ def pooled(
     tables = multiple_imputations(density, joined, m, proper, random_state)
     found, failures = [], []
     for table in tables:
-        completed, values = _split_target(table)
+        if is_frame(table):
+            inputs = [name for name in table.columns if name != _TARGET]
+            completed, values = table[inputs], np.asarray(table[_TARGET], dtype=np.float64)
+        else:
+            completed, values = table[:, :-1], table[:, -1]
         answers = values if classes is None else classes[values.astype(np.intp)]
         try:
             found.append(_coefficients(fit, completed, answers))
@@ -372,13 +376,6 @@ def pooled(
         names = [places.get(name, name) for name in names]
     estimates, covariances = (np.array([part[at] for part in found]) for at in (0, 1))
     return pool(estimates, covariances, n=len(target), names=names)
-
-
-def _split_target(table: Any) -> tuple[Any, FloatArray]:
-    if is_frame(table):
-        own = table[[name for name in table.columns if name != _TARGET]]
-        return own, np.asarray(table[_TARGET], dtype=np.float64)
-    return table[:, :-1], table[:, -1]
 
 
 def _coefficients(fit: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray, list[str]]:
