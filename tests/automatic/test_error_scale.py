@@ -187,3 +187,17 @@ def test_signed_errors_are_those_of_rows_that_miss_as_much():
     )
     found = scale.signed_errors(Table(np.zeros((3, 2))), levels)
     np.testing.assert_allclose(found, [[-4.0, 4.0], [-5.0, 6.0], [-3.0, 6.0]])
+
+
+@pytest.mark.parametrize("part", ["lines", "quantiles"])
+def test_one_negative_number_is_refused(part):
+    given = {"lines": np.ones((2, 3)), "quantiles": np.ones((2, 2))}
+    given[part][1, 1] = -1e-3
+    with pytest.raises(ValueError, match="must not be negative"):
+        ErrorScale(np.ones(2), signed=np.zeros((2, 1)), **given).validate()
+
+
+def test_an_error_without_a_line_is_divided_by_nothing():
+    """One row has an error, at a variance where the line is zero: weights are those of the line."""
+    line = fit_line(np.array([0.0, 0.0, 1.0, 2.0]), np.array([0.0, 0.0, 1.0, 2.0]))
+    np.testing.assert_allclose(line, [0.0, 1.0], atol=2e-2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AutoRegressor, load, save
+from absentia.automatic import error_scale
 from absentia.automatic.error_scale import prefers_logarithm, smeared
 
 PLAIN = {"members": ["linear"], "random_state": 0, "n_repeats": 1, "hidden": ()}
@@ -85,3 +86,40 @@ def test_a_logarithm_of_nothing_is_refused():
     X, y = rows(60)
     with pytest.raises(ValueError, match="log_target=True needs a positive target, found -"):
         AutoRegressor(**PLAIN | {"log_target": True}).fit(X, y - 5)
+
+
+@pytest.mark.parametrize(("n", "chosen"), [(49, False), (50, True)])
+def test_fifty_rows_are_the_fewest_that_decide(monkeypatch, n, chosen):
+    monkeypatch.setattr(error_scale, "cross_val_predict", lambda model, X, y, cv: X[:, 0] + 0 * y)
+    y = np.exp(np.linspace(-3, 3, n) + 0.1 * np.sin(np.arange(n)))
+    # Logarithms are forecast exactly, but for the sine; the scale of y is missed.
+    assert prefers_logarithm(np.log(y)[:, None], y) == chosen
+
+
+def test_the_score_of_a_forecast_is_that_of_its_quantiles(monkeypatch):
+    """The gain must exceed its standard error: against the loop over rows and quantiles."""
+    rng = np.random.default_rng(0)
+    centres = {}
+
+    def predicted(model, X, y, cv):
+        centres[float(y.sum())] = y - X[:, 0]
+        return y - X[:, 0]
+
+    monkeypatch.setattr(error_scale, "cross_val_predict", predicted)
+    y = np.exp(rng.normal(size=60))
+    levels = (np.arange(50) + 0.5) / 50
+    for scale in (0.1, 0.5, 0.8, 1.0, 1.5, 3.0):
+        errors = scale * rng.normal(size=60)
+        rows = np.random.default_rng(0).permutation(60)
+        losses = []
+        for target, back in ((y[rows], lambda x: x), (np.log(y[rows]), np.exp)):
+            gaps = [
+                y[rows][i] - back(target[i] - errors[rows][i] + np.quantile(errors[rows], levels))
+                for i in range(60)
+            ]
+            losses.append(
+                np.array([np.where(g > 0, levels * g, (levels - 1) * g).mean() for g in gaps])
+            )
+        gain = losses[0] - losses[1]
+        expected = gain.mean() > gain.std() / np.sqrt(60)
+        assert prefers_logarithm(errors[:, None], y) == expected, scale

@@ -106,3 +106,24 @@ def test_limits_that_contradict_a_singular_covariance_stay_sound():
         assert (log_mass < 0).all()
         assert ((mean >= lower) & (mean <= upper)).all()
         assert (np.diagonal(spread[0, 0]) >= 0).all()
+
+
+def test_nearest_points_of_many_rows_at_once():
+    """Rows need different numbers of steps, and some let columns go again."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(300, 4, 5))
+    S = root @ root.swapaxes(1, 2)
+    deviations = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
+    R = S / deviations[:, :, None] / deviations[:, None, :]
+    lower = rng.normal(scale=5, size=(300, 4))
+    lower[rng.random(lower.shape) < 0.3] = -INF
+    upper = np.where(rng.random(lower.shape) < 0.5, INF, np.fmax(lower, -9.0) + 1.0)
+    points, pulls = nearest_within(R, lower, upper)
+    alone = [nearest_within(R[i : i + 1], lower[i : i + 1], upper[i : i + 1]) for i in range(300)]
+    np.testing.assert_allclose(points, [point[0] for point, _ in alone], rtol=1e-9, atol=1e-12)
+    # Optimal: within the limits, R times the pulls, and pulled by no column away from its limit.
+    np.testing.assert_allclose((R @ pulls[..., None])[..., 0], points, atol=1e-9)
+    assert (points >= lower - 1e-9).all()
+    assert (points <= upper + 1e-9).all()
+    assert (np.abs(points - lower)[pulls > 1e-9] < 1e-9).all()
+    assert (np.abs(points - upper)[pulls < -1e-9] < 1e-9).all()

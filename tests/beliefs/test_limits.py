@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
 from absentia import SVC, GaussianDensity, GenRBF, MixtureDensity
+from absentia.beliefs import truncated_normal
 from absentia.beliefs.limits import truncated_to
 from absentia.beliefs.truncated_normal import truncated_moments
 from oracles.truncated import drawn_within, moments, tail_moments
@@ -202,3 +203,40 @@ def test_several_limits_are_no_likelier_than_one_of_them(far, length):
     both = narrowed([far, far], [far * (1 + length), far * (1 + length)])[0]
     one = narrowed([far, -np.inf], [far * (1 + length), np.inf])[0]
     assert both <= one
+
+
+def test_short_long_and_far_intervals_side_by_side():
+    """Each is computed in the way that keeps its digits, whatever the others are."""
+    lower = np.array([-1.0, 0.3, 12.0, 0.0, -np.inf, 0.5])
+    upper = np.array([2.0, 0.3001, 14.0, np.inf, -11.0, 9.0])
+    together = truncated_moments(lower, upper)
+    for i in range(len(lower)):
+        alone = truncated_moments(lower[i : i + 1], upper[i : i + 1])
+        for whole, part in zip(together, alone, strict=True):
+            np.testing.assert_allclose(whole[i], part[0], rtol=1e-14)
+
+
+def test_no_interval_has_more_variance_than_the_line():
+    lower = -np.linspace(7.0, 40.0, 2000)
+    log_mass, _, variance = truncated_moments(lower, np.linspace(8.0, 30.0, 2000))
+    assert (variance <= 1.0).all()
+    assert variance.min() > 1 - 1e-8
+    assert (log_mass <= 0.0).all()
+
+
+@pytest.mark.parametrize(("q", "most"), [(2, 8), (5, 12)])
+def test_limits_of_several_columns_settle_in_few_sweeps(monkeypatch, q, most):
+    """Near limits and far ones: the starting point and the steps are those of the theory."""
+    rng = np.random.default_rng(q)
+    R = 0.6 * np.eye(q) + 0.4
+    near = rng.normal(size=(40, q))
+    lower = np.concatenate([near, 200 * (1 + rng.random((40, q)))])[:, None]
+    calls, sweep = [], truncated_normal._sweep
+
+    def counted(*arguments):
+        calls.append(len(arguments[0]))
+        return sweep(*arguments)
+
+    monkeypatch.setattr(truncated_normal, "_sweep", counted)
+    truncated_normal.propagated(np.tile(R, (80, 1, 1, 1)), lower, np.full(lower.shape, np.inf))
+    assert 2 <= len(calls) <= most

@@ -10,6 +10,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.tree import DecisionTreeRegressor
 
 from absentia import (
     AcquisitionPolicy,
@@ -21,7 +22,7 @@ from absentia import (
     MarginalRegressor,
     measure_next,
 )
-from absentia.decisions.expected_gains import _expected_loss
+from absentia.decisions.expected_gains import _expected_loss, _gains_of_pairs
 from absentia.machines.uncertainty import entropy
 from oracles import acquisition as oracle
 
@@ -170,3 +171,50 @@ def test_the_loss_of_groups_is_that_of_their_means(classifies):
             total += (group == g).mean() * loss(mean[None])[0]
         expected.append(total)
     np.testing.assert_allclose(_expected_loss(setting, answers, groups), expected, rtol=1e-12)
+
+
+def test_pairs_are_those_of_the_slow_formula():
+    """Each column gets what the other gains beyond the best one now, at the average cost."""
+    rng = np.random.default_rng(0)
+    groups = {j: rng.integers(0, j + 2, size=(5, 40)) for j in range(3)}
+    one = rng.random((5, 3))
+    one[1, 2] = one[4, 0] = np.nan  # no candidates
+
+    def gain(cells):  # any number that depends on which draws are together
+        return np.array([0.1 * len(np.unique(of_row)) for of_row in cells])
+
+    costs, budget = np.array([1.0, 3.0, 0.5]), 3.9
+    expected = one.copy()
+    for row in range(5):
+        for j, k in ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)):
+            if costs[j] + costs[k] > budget or np.isnan(one[row, [j, k]]).any():
+                continue
+            both = 0.1 * len(set(zip(groups[j][row], groups[k][row], strict=True)))
+            others = np.nanmax([0.0, *np.delete(one[row], j)])
+            more = max(both - one[row, j] - others, 0.0)
+            worth = one[row, j] + 2 * costs[j] / (costs[j] + costs[k]) * more
+            expected[row, j] = max(expected[row, j], worth)
+    setting, drawn = SimpleNamespace(costs=costs, budget=budget), SimpleNamespace(gain=gain)
+    found = _gains_of_pairs(setting, drawn, one, groups)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.nanmax(found - one) > 0.1
+    # A pair may cost the budget, and no more.
+    setting.budget = 1.5
+    assert (_gains_of_pairs(setting, drawn, one, groups) > one).any()
+    setting.budget = 1.5 - 1e-9
+    np.testing.assert_array_equal(_gains_of_pairs(setting, drawn, one, groups), one)
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_two_missing_values_are_a_pair_where_one_gains_little(unit):
+    """Where one step gains more than a tenth, "auto" stays with it, in any unit."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    nothing = np.full((1, 2), np.nan)
+    for signal, alone in ((X[:, 0] + X[:, 0] * X[:, 1], True), (X[:, 0] * X[:, 1], False)):
+        tree = DecisionTreeRegressor(random_state=0).fit(X, unit * signal)
+        model = MarginalRegressor(FrozenEstimator(tree), density="gaussian", random_state=0).fit(X)
+        one, two, auto = (
+            measure_next(model, nothing, n_draws=256, lookahead=k).gain[0] for k in (1, 2, "auto")
+        )
+        assert two.sum() > 1.1 * one.sum()
+        np.testing.assert_array_equal(auto, one if alone else two)

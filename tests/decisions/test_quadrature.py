@@ -133,3 +133,23 @@ def test_a_fast_wave_is_refined_until_rules_agree():
     exact = (1 - np.exp(-72 * variance) * np.cos(12 * mean)) / 2 - first**2
     found = measure_next(model, np.full((1, 2), np.nan)).gain[0, 0]
     assert found == pytest.approx(exact, rel=1e-3)
+
+
+def test_what_is_left_of_a_process_after_a_measurement():
+    """Its own variance, averaged over what the value could be, and the variance of its means."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    process = GaussianProcessRegressor(gamma=0.5).fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
+    rows = np.array([[np.nan, 0.3], [np.nan, np.nan]])
+    found = measure_next(process, rows)
+    prior = process.density_.prior_
+    mean, deviation = prior.means[0, 0], np.sqrt(prior.covariances[0, 0, 0])
+    grid = mean + deviation * ndtri(np.linspace(0, 1, 4002)[1:-1])
+
+    after = process.predict(np.column_stack([grid, 0 * grid + np.nan]), return_std=True)[1] ** 2
+    assert found.spread_after[1, 0] ** 2 == pytest.approx(after.mean(), rel=2e-3)
+    whole = process.predict_uncertainty(rows[:1], by_column=False)
+    left = found.spread_after[0, 0] ** 2
+    assert found.gain[0, 0] + left == pytest.approx(whole.model[0] + whole.missing[0], rel=2e-3)
+    assert left == pytest.approx(whole.model[0] + whole.noise[0], rel=2e-2)
+    np.testing.assert_array_equal(found.loss_before, process.predict(rows, return_std=True)[1] ** 2)

@@ -127,3 +127,12 @@ def test_probabilities_of_one_indicator_in_other_units():
     beliefs = Beliefs.from_moments([[0.0], [3.5], [-2.0]], variances=1.0)
     expected = [[0.75, 0.25], [0.0, 1.0], [1.0, 0.0]]
     np.testing.assert_allclose(option_probabilities(beliefs, column), expected, rtol=1e-12)
+
+
+def test_indicators_below_all_categories_say_nothing():
+    """Means that leave no category any probability: all have the same."""
+    options = np.eye(3)
+    column = BeliefColumn("ward", (0, 1, 2), (0, 1, 2), None, options)
+    beliefs = Beliefs.from_moments([[-1.0, -2.0, -0.5], [0.5, -1.0, 1.5]], variances=1.0)
+    expected = [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.0, 0.75]]
+    np.testing.assert_allclose(option_probabilities(beliefs, column), expected, rtol=1e-12)

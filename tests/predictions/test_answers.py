@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.linear_model import LogisticRegression as PlainLogistic
@@ -20,6 +21,7 @@ from absentia import (
     AutoClassifier,
     GaussianDensity,
     GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelRidge,
     LargeScaleRidge,
     LogisticRegression,
@@ -209,3 +211,75 @@ def test_probabilities_have_the_names_of_the_classes(kind):
 def test_the_density_of_a_model_is_found_inside_a_wrapper():
     machine = KernelRidge().fit(np.eye(4), np.arange(4))
     assert find_density(FrozenEstimator(machine)) is machine.density_
+
+
+class OwnSpread(RegressorMixin, BaseEstimator):
+    """The first column, with a standard deviation of one plus half of it."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X, return_std=False):
+        X = np.asarray(X)
+        return (X[:, 0], np.abs(1 + 0.5 * X[:, 0])) if return_std else X[:, 0]
+
+
+def test_the_own_variance_is_averaged_over_draws():
+    """``E[(1 + x / 2)^2]`` of a normal variable that is missing, not the square of a mean."""
+    X, _ = example()
+    wrapper = MarginalRegressor(
+        FrozenEstimator(OwnSpread().fit(X)), density="gaussian", n_draws=2048, random_state=0
+    ).fit(X)
+    mean, variance = wrapper.density_.mean_[0], wrapper.density_.covariance_[0, 0]
+    doubt = wrapper.predict_uncertainty(np.full((2, 5), np.nan))
+    expected = (1 + mean / 2) ** 2 + variance / 4
+    np.testing.assert_allclose(doubt.model, expected, rtol=5e-3)
+    np.testing.assert_allclose(doubt.missing, variance, rtol=5e-3)
+    np.testing.assert_allclose(doubt.noise, 0.0)
+    np.testing.assert_allclose(doubt.by_column[:, 0], variance, rtol=2e-2)
+
+
+def test_a_machine_that_knows_no_noise_has_none():
+    X, holes = example(n=60)
+    for machine in (KernelRidge(), SVR()):
+        doubt = predict_uncertainty(machine.fit(holes, X[:, 0]), holes)
+        assert not doubt.noise.any()
+        assert not doubt.model.any()
+        np.testing.assert_array_equal(doubt.total, doubt.missing)
+
+
+def test_a_machine_of_several_outputs_has_parts_of_each():
+    X, holes = example(n=60)
+    machine = KernelRidge().fit(holes, np.column_stack([X[:, 0], 10 * X[:, 1]]))
+    doubt = predict_uncertainty(machine, holes[:14])
+    assert doubt.prediction.shape == doubt.total.shape == (14, 2)
+    assert doubt.by_column.shape == (14, 5, 2)
+    for output, factor in enumerate((1.0, 10.0)):
+        alone = KernelRidge().fit(holes, factor * X[:, output])
+        one = predict_uncertainty(alone, holes[:14])
+        np.testing.assert_allclose(doubt.missing[:, output], one.missing, rtol=1e-6, atol=1e-12)
+        # Rules are refined for all outputs or for one: to 2 % of the largest part.
+        np.testing.assert_allclose(
+            doubt.by_column[:, :, output], one.by_column, atol=0.02 * one.by_column.max()
+        )
+
+
+def test_beliefs_are_answered_as_the_rows_they_are_about():
+    X, holes = example(n=60)
+    machine = KernelRidge().fit(holes, X[:, 0])
+    rows = machine.density_.condition(holes[:14])
+    np.testing.assert_allclose(
+        predict_uncertainty(machine, rows).missing,
+        predict_uncertainty(machine, holes[:14]).missing,
+        rtol=1e-8,
+        atol=1e-12,
+    )
+
+
+def test_noise_of_a_process_without_a_closed_form_is_told_apart():
+    X, holes = example(n=60)
+    process = GaussianProcessRegressor(gamma=0.1).fit(X, X[:, 0] + X[:, 1])
+    doubt = predict_uncertainty(process, holes[:14], n_draws=64)
+    np.testing.assert_allclose(doubt.total, doubt.model + doubt.noise + doubt.missing, rtol=1e-12)
+    assert (doubt.noise == doubt.noise[0]).all()

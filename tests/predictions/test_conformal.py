@@ -27,6 +27,7 @@ from absentia import (
     KernelRidge,
     LogisticRegression,
 )
+from absentia.predictions.calibration import Comparison, PredictionIntervals, PredictionSets
 from oracles import conformal as oracle
 
 METHODS = ("exact", "nested", "nested*", "split")
@@ -462,3 +463,59 @@ def test_groups_need_two_and_one_calibration_row_is_too_few(linear):
         ConformalRegressor(linear).fit(X, y, groups=np.zeros(40))
     machine = ConformalRegressor(linear, calibration_size=0.025, random_state=0).fit(X, y)
     assert machine.predict_interval(X[:2]).n_without_guarantee == 2
+
+
+def test_ends_are_covered_and_sizes_are_counted():
+    lower, upper = np.array([0.0, -np.inf, 1.0, 2.0]), np.array([1.0, 0.5, np.inf, 2.0])
+    intervals = PredictionIntervals(lower, upper, 0.9, np.full(4, 9))
+    for targets, covered in (
+        (lower, [True, True, True, True]),
+        (upper, [True, True, True, True]),
+        (np.array([-1e-9, 0.5 + 1e-9, 1 - 1e-9, 2 + 1e-9]), [False] * 4),
+        (np.array([0.5, 0.0, 7.0, 1.9]), [True, True, True, False]),
+    ):
+        np.testing.assert_array_equal(intervals.covers(targets), covered)
+    assert intervals.n_without_guarantee == 2
+    members = np.array([[True, False, True], [False, True, False], [False, False, False]])
+    sets = PredictionSets(members, np.array(list("abc")), 0.9, np.full(3, 9), np.zeros(3, bool))
+    np.testing.assert_array_equal(sets.size, [2, 1, 0])
+    np.testing.assert_array_equal(sets.covers(["c", "a", "b"]), [True, False, False])
+    np.testing.assert_array_equal(sets.covers(["b", "b", "a"]), [False, True, False])
+    assert "1 of 3 classes on average" in repr(sets)
+    assert sets[0].tolist() == ["a", "c"]
+
+
+def test_a_bound_is_the_first_score_that_reaches_the_weight():
+    nothing = np.empty((0, 0))
+    weights = np.array([0.1, 0.2, 0.1, 0.3])
+    part = Comparison(
+        np.arange(2), np.arange(4), nothing, nothing, np.arange(4), weights, np.array([0.1, 0.4])
+    )
+    # Of 0.7 + 0.1, 85 % are 0.68, which the scores have; of 0.7 + 0.4 they have not.
+    np.testing.assert_allclose(part.needed(0.85), [0.68, np.inf], rtol=1e-8)
+    values = np.array([5.0, 2.0, 7.0, 3.0])  # in order 2, 3, 5, 7: weights 0.2, 0.5, 0.6, 0.7
+    for needed, expected in ((0.1, 2), (0.2, 2), (0.21, 3), (0.5, 3), (0.55, 5), (0.69, 7)):
+        assert part.bound(values, needed) == expected
+    assert part.bound(values, 0.7 * (1 + 1e-15)) == 7  # rounding of the sum
+
+
+@pytest.mark.parametrize("support", [(0.0, 1.0), [0, np.inf], (-np.inf, 5)])
+def test_pairs_of_increasing_numbers_are_a_support(support, linear):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    ConformalRegressor(linear, support=support).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "support", [(1.0, 1.0), (1.0, 0.0), (0.0,), (0.0, 1.0, 2.0, 3.0), "01", {0: 1, 2: 3}, ("0", 1)]
+)
+def test_what_is_no_support_is_refused(support, linear):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    with pytest.raises(ValueError, match="a pair of increasing numbers"):
+        ConformalRegressor(linear, support=support).fit(X, X[:, 0])
+
+
+def test_two_estimators_are_two(linear):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    for estimators in ((linear,), (linear, "x"), {linear: 1, "y": 2}, (linear,) * 4):
+        with pytest.raises(ValueError, match="two of them, for quantiles"):
+            ConformalRegressor(estimators, conformity_score="quantile").fit(X, X[:, 0])

@@ -181,3 +181,11 @@ def test_permutations_find_what_is_not_at_random():
     test = little_test(X)
     assert test.method == "permutation"
     assert test.p_value < 0.05
+
+
+@pytest.mark.parametrize(("n", "trusted"), [(19, False), (20, True)])
+def test_ten_rows_per_column_are_enough(monkeypatch, n, trusted):
+    monkeypatch.setattr(little, "_excess_variance", lambda *_: 0.0)
+    X = correlated(n, 2, seed=0)
+    X[:5, 0] = np.nan
+    assert little_test(X, p_value="chi-square").trusted == trusted
