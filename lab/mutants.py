@@ -3,7 +3,9 @@
 ``python -m lab.mutants --seconds 900 --seed 0`` samples faults from the modules of ``TESTS``
 (comparisons turned round, sums and products exchanged, numbers doubled, largest for smallest), runs
 the tests of the module in a forked process against each, and lists those that no test sees. A
-survivor is looked at: it is a missing test, or a fault that changes nothing.
+survivor is looked at: it is a missing test, or a fault that changes nothing. Code that makes words
+or seeds has no faults put into it: strings with values in them, ``raise``, annotations, decorators,
+``random_state=``, ``seed=``, ``stacklevel=`` and ``default_rng(...)``.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import ast
 import io
 import os
 import random
+import shlex
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.abc import Loader, MetaPathFinder
 from importlib.util import spec_from_loader
@@ -23,24 +27,37 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Modules, and the arguments of pytest that should see a fault in them.
+_SAVED = (
+    "tests/persistence/test_types_and_codes.py tests/persistence/test_refused_by_default.py "
+    "tests/persistence/test_archives.py tests/persistence/test_model_files.py "
+    "-k 'not compiles_nothing and not at_random and not starts_no_processes'"
+)
+_REGIONS = (
+    "tests/predictions/test_conformal.py tests/predictions/test_weighted_conformal.py "
+    "-k 'not scikit_learn and not made_from_one and not beats'"
+)
 TESTS = {
     "kernels/repair.py": "tests/kernels/test_repair.py",
-    "automatic/error_scale.py": "tests/automatic/test_error_scale.py",
+    "automatic/error_scale.py": "tests/automatic/test_error_scale.py "
+    "tests/automatic/test_log_targets.py",
     "beliefs/column_trials.py": "tests/densities/test_missing_values.py "
     "tests/beliefs/test_draws.py tests/densities/test_limited_quantiles.py "
-    "tests/decisions/test_quadrature.py",
-    "beliefs/truncated_normal.py": "tests/beliefs/test_limits.py tests/beliefs/test_far_limits.py",
-    "decisions/expected_gains.py": "tests/decisions/test_gains_from_draws.py "
-    "tests/decisions/test_quadrature.py",
+    "tests/densities/test_values_in_support.py tests/decisions/test_quadrature.py",
+    "beliefs/truncated_normal.py": "tests/beliefs/test_far_limits.py tests/beliefs/test_limits.py",
+    "decisions/expected_gains.py": "tests/decisions/test_quadrature.py "
+    "tests/decisions/test_region_gains.py tests/decisions/test_gains_from_draws.py "
+    "tests/decisions/test_acquisition.py::test_what_all_missing_values_gain_is_the_bound_for_auto "
+    "tests/decisions/test_acquisition.py::test_variance_of_a_linear_function_is_explained_exactly",
     "decisions/measurements.py": "tests/decisions/test_measurements.py "
-    "tests/decisions/test_acquisition.py -k costs",
+    "tests/decisions/test_acquisition.py -k 'not contract and not integration'",
     "machines/averaging.py": "tests/predictions/test_answers.py tests/decisions/test_quadrature.py",
-    "predictions/calibration.py": "tests/predictions/test_conformal.py "
-    "-k slow_formula|cross_meet|sets_are",
-    "predictions/conformal.py": "tests/predictions/test_conformal.py "
-    "-k slow_formula|cross_meet|sets_are",
-    "reports/little.py": "tests/reports/test_little.py "
-    "-k 1988|nothing|redundant_columns_count|permut|trusted",
+    "persistence/contents.py": _SAVED,
+    "persistence/kinds.py": _SAVED,
+    "persistence/nodes.py": _SAVED,
+    "predictions/calibration.py": _REGIONS,
+    "predictions/conformal.py": _REGIONS,
+    "reports/little.py": "tests/reports/test_little.py -k 'not uniform and not keep_the_size'",
+    "studio/pages.py": "tests/studio/test_pages.py",
 }
 _SWAPPED: dict[type, Any] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
@@ -53,27 +70,38 @@ _RENAMED = {
 }  # fmt: skip
 
 
-def mutants(source: str) -> list[tuple[int, str, str]]:
-    """Return the line, a description and the text of every mutant of a module."""
-    found = []
-    n_nodes = len(list(ast.walk(ast.parse(source))))
-    for at in range(n_nodes):
-        tree = ast.parse(source)
-        node = list(ast.walk(tree))[at]
-        change = _changed(node)
-        if change:
-            found.append((getattr(node, "lineno", 0), change, ast.unparse(tree)))
-    return found
+def faults(tree: ast.AST) -> list[tuple[int, int, str]]:
+    """Put all faults into a tree; return the place among its nodes, the line and what each is."""
+    nodes = enumerate(list(_nodes(tree)))
+    found = [(at, getattr(node, "lineno", 0), _changed(node)) for at, node in nodes]
+    return [fault for fault in found if fault[2]]
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk a tree, past what is words, seeds, annotations and decorators."""
+    yield tree
+    for name, part in ast.iter_fields(tree):
+        for node in part if isinstance(part, list) else [part]:
+            if not (
+                not isinstance(node, ast.AST)
+                or isinstance(node, ast.JoinedStr | ast.Raise)
+                or name in ("annotation", "returns", "decorator_list")
+                or getattr(node, "arg", "") in ("random_state", "seed", "stacklevel")
+                or getattr(getattr(node, "func", None), "attr", "") == "default_rng"
+            ):
+                yield from _nodes(node)
 
 
 def _changed(node: ast.AST) -> str:
     """Put a fault into a node; return what it is, or nothing where there is none."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPPED:
-        return _swap(node.ops, 0)
-    if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in _SWAPPED:
-        old = node.op
-        node.op = _SWAPPED[type(old)]()
-        return f"{type(old).__name__} -> {type(node.op).__name__}"
+    operator = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
+    if type(operator) in _SWAPPED:
+        other = _SWAPPED[type(operator)]()
+        if isinstance(node, ast.Compare):
+            node.ops[0] = other
+        else:
+            vars(node)["op"] = other
+        return f"{type(operator).__name__} -> {type(other).__name__}"
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         number: Any = node.value
         node.value = 2 * number or 1
@@ -84,17 +112,11 @@ def _changed(node: ast.AST) -> str:
     return ""
 
 
-def _swap(operators: list[Any], at: int) -> str:
-    old = operators[at]
-    operators[at] = _SWAPPED[type(old)]()
-    return f"{type(old).__name__} -> {type(operators[at]).__name__}"
-
-
 class _Mutated(MetaPathFinder, Loader):
-    """Import one module from other source."""
+    """Import one module from another tree."""
 
-    def __init__(self, name: str, path: Path, source: str) -> None:
-        self.name, self.path, self.source = name, path, source
+    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
+        self.name, self.path, self.tree = name, path, tree
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != self.name:
@@ -102,11 +124,11 @@ class _Mutated(MetaPathFinder, Loader):
         return spec_from_loader(name, self, origin=str(self.path))
 
     def exec_module(self, module: Any) -> None:
-        exec(compile(self.source, str(self.path), "exec"), module.__dict__)
+        exec(compile(self.tree, str(self.path), "exec"), module.__dict__)
 
 
-def seen(module: str, source: str, arguments: str, seconds: float) -> bool:
-    """Return whether the tests fail, or take too long, with a mutant in place of a module."""
+def seen(module: str, at: int, arguments: str, seconds: float) -> bool:
+    """Return whether the tests fail, or take too long, with a fault at a node of a module."""
     child = os.fork()
     if child == 0:
         import pytest
@@ -114,13 +136,14 @@ def seen(module: str, source: str, arguments: str, seconds: float) -> bool:
         os.setsid()  # a signal to the group of the tests is theirs alone
 
         name = "absentia." + module.removesuffix(".py").replace("/", ".")
-        sys.meta_path.insert(0, _Mutated(name, ROOT / "src/absentia" / module, source))
+        path = ROOT / "src/absentia" / module
+        tree = ast.parse(path.read_text())
+        _changed(list(_nodes(tree))[at])
+        sys.meta_path.insert(0, _Mutated(name, path, tree))
         os.chdir(ROOT)
-        files, _, chosen = arguments.partition(" -k ")
-        wanted = ["-k", chosen.replace("|", " or ")] if chosen else []
+        options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", *shlex.split(arguments)]
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", *wanted]
-            status = pytest.main([*options, *files.split()])
+            status = pytest.main(options)
         os._exit(0 if status == 0 else 1)
     start = time.monotonic()
     while True:
@@ -147,15 +170,16 @@ def main() -> None:
     pool = []
     for module in given.modules:
         path = ROOT / "src/absentia" / module
-        if path.exists():
-            pool += [(module, *mutant) for mutant in mutants(path.read_text())]
+        if seen(module, 0, TESTS[module], seconds=300.0):
+            sys.exit(f"The tests of {module} fail without a fault.")
+        pool += [(module, *fault) for fault in faults(ast.parse(path.read_text()))]
     random.Random(given.seed).shuffle(pool)
     start, caught, tried = time.monotonic(), 0, 0
-    for module, line, change, source in pool:
+    for module, at, line, change in pool:
         if time.monotonic() - start > given.seconds:
             break
         tried += 1
-        if seen(module, source, TESTS[module], seconds=300.0):
+        if seen(module, at, TESTS[module], seconds=300.0):
             caught += 1
         else:
             print(f"survived: {module}:{line} {change}", flush=True)
