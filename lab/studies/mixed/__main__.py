@@ -1,4 +1,4 @@
-"""``python -m lab.studies.mixed imputation FOLDER out.csv`` (or ``prediction``, ``searched``).
+"""``python -m lab.studies.mixed prediction FOLDER out.csv`` (or ``searched``).
 
 Names of tables after that run these tables only.
 ``python -m lab.studies.mixed report FOLDER OUT`` makes tables and a picture of these files.
@@ -10,7 +10,7 @@ import csv
 import sys
 from pathlib import Path
 
-from lab.studies.mixed import imputation, prediction, report
+from lab.studies.mixed import prediction, report
 
 
 def main() -> None:
@@ -19,11 +19,7 @@ def main() -> None:
     if suite == "report":
         report.write(folder, out)
         return
-    suites = {
-        "imputation": imputation.run,
-        "prediction": prediction.run,
-        "searched": prediction.run_searched,
-    }
+    suites = {"prediction": prediction.run, "searched": prediction.run_searched}
     tables = sys.argv[4:]
     lines = suites[suite](folder, tables) if tables else suites[suite](folder)
     with out.open("w", newline="") as file:

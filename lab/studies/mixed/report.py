@@ -1,7 +1,7 @@
 """Tables and the picture of the results page, from the csv files of the suites.
 
-``python -m lab.studies.mixed report FOLDER OUT`` reads ``prediction.csv``, ``searched.csv`` and
-``imputation.csv`` in FOLDER and writes Markdown tables and ``losses.png`` into OUT.
+``python -m lab.studies.mixed report FOLDER OUT`` reads ``prediction.csv`` and ``searched.csv`` in
+FOLDER and writes Markdown tables and ``losses.png`` into OUT.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ def write(folder: Path, out: Path) -> None:
         _write(out / f"{suite}.md", _by_table(cells))
         lines.append(_summary(suite, cells))
     _write(out / "summary.md", lines)
-    _write(out / "imputation.md", _imputation(pd.read_csv(folder / "imputation.csv")))
     _picture(found, out / "losses.png")
 
 
@@ -83,33 +82,6 @@ def _summary(suite: str, cells: pd.DataFrame) -> str:
         shown += [f"{int((gain > 0).sum())} of {len(gain)}", f"{rank:.2f}", f"{p:.2f}"]
     ratio = means["seconds"]["mixed"] / means["seconds"]["indicators"]
     return f"| {' | '.join([*shown, f'{ratio.median():.1f} times'])} |"
-
-
-def _imputation(cells: pd.DataFrame) -> list[str]:
-    tables = list(dict.fromkeys(cells["table"]))
-    means = cells.groupby(["method", "table"])[["error", "right", "seconds"]].mean().unstack()
-    ranks = {
-        "error": means["error"].rank().mean(axis=1),
-        "right": means["right"].rank(ascending=False).mean(axis=1),
-    }
-    head = " | ".join(tables)
-    lines = [
-        f"| method | {head} | mean ranks | seconds |",
-        f"|:--{'|--:' * (len(tables) + 2)}|",
-    ]
-    for method in dict.fromkeys(cells["method"]):
-        shown = [method]
-        for table in tables:
-            parts = []
-            for measure, best in (("error", min), ("right", max)):
-                value = means[measure][table][method]
-                text = f"{value:.3f}"
-                parts.append(f"**{text}**" if value == best(means[measure][table]) else text)
-            shown.append(", ".join(parts))
-        shown.append(f"{ranks['error'][method]:.1f}, {ranks['right'][method]:.1f}")
-        shown.append(f"{means['seconds'].loc[method].mean():.2g}")
-        lines.append(f"| {' | '.join(shown)} |")
-    return lines
 
 
 def _picture(found: dict[str, pd.DataFrame], path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 #: Tables in which columns with at most six different values are categories (written as text).
@@ -56,19 +54,3 @@ def read(folder: Path, name: str, most_rows: int, seed: int) -> tuple[pd.DataFra
         elif values.nunique() > _MOST_CATEGORIES:
             frame = frame.drop(columns=column)
     return frame, target
-
-
-def hidden(frame: pd.DataFrame, share: float, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the frame with a share of its observed cells hidden, and which these are."""
-    rng = np.random.default_rng(seed)
-    chosen = frame.notna().to_numpy() & (rng.random(frame.shape) < share)
-    out: dict[str, Any] = {}
-    for j, column in enumerate(frame.columns):
-        # A column keeps all its categories, or they could not be told from new words.
-        out[column] = frame[column].mask(chosen[:, j])
-        lost = set(frame[column].dropna()) - set(out[column].dropna())
-        if lost and frame[column].dtype == object:
-            kept = frame[column].isin(lost)
-            chosen[kept.to_numpy(), j] = False
-            out[column] = frame[column].mask(chosen[:, j])
-    return pd.DataFrame(out), chosen
