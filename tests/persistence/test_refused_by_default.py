@@ -270,6 +270,17 @@ def state(key=(), pos=0, name="MT19937"):
     return {"dict": [["bit_generator", name], ["state", inner]]}
 
 
+#: NumPy would turn the number into an integer of a billion digits.
+HUGE_STATE = {
+    "dict": [
+        ["bit_generator", "PCG64"],
+        ["state", {"dict": [["state", 1], ["inc", 1]]}],
+        ["has_uint32", {"Decimal": "1E+999999999"}],
+        ["uinteger", 0],
+    ]
+}
+
+
 def chain(length, width):
     """Return objects that each hold the one before many times."""
     inside = [None, *([{"same": k}] * width for k in range(length))]
@@ -314,6 +325,8 @@ def chain(length, width):
         (with_constant({"RandomState": [state(pos=10**6)]}), "in an impossible state"),
         (with_constant({"RandomState": [state(key=[1] * 624, pos="x")]}), "TypeError"),
         (with_constant({"RandomState": [state(key=[1] * 624, name="PCG64")]}), "MT19937"),
+        (with_constant({"RandomState": [state(key=[{"Decimal": "1E+999999999"}])]}), "digits"),
+        (with_constant({"Generator": [HUGE_STATE, 1, 0]}), "more than 1,000 digits"),
         (with_constant({"dtype": "f8,f8"}), "an array of 'f8,f8'"),
         (with_constant({"dtype": ["f8", 2]}), "a list in place of a str"),
         (with_attributes([["n_outputs_", 1]]), "without attributes"),

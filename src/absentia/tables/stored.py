@@ -55,6 +55,8 @@ _POLARS_TYPES = frozenset(
     + ["Time", "Utf8"]
 )
 
+#: Digits of a decimal number, before or behind the point.
+_MOST_DIGITS = 1000
 #: Packages of frames, of the types of their columns, and of cells.
 _PACKAGES = ("pandas", "polars", "datetime", "decimal")
 
@@ -355,13 +357,19 @@ def _spellings() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]
         ordinal, frequency = text.split()
         return pd.Period(ordinal=int(ordinal), freq=frequency)
 
+    def read_decimal(text: str) -> Decimal:
+        number = Decimal(text)
+        if abs(number.adjusted()) > _MOST_DIGITS:  # as an integer it would fill the memory
+            raise ValueError(f"A decimal number of more than {_MOST_DIGITS:,} digits.")
+        return number
+
     return {
         "NAType": (repr, lambda text: pd.NA),
         "NaTType": (repr, lambda text: pd.NaT),
         "date": (date.isoformat, date.fromisoformat),
         "datetime": (datetime.isoformat, datetime.fromisoformat),
         "Timestamp": (str, pd.Timestamp),
-        "Decimal": (str, Decimal),
+        "Decimal": (str, read_decimal),
         "Interval": (lambda c: f"{c.closed} {float(c.left)!r} {float(c.right)!r}", read_interval),
         "Period": (lambda cell: f"{cell.ordinal} {cell.freqstr}", read_period),
     }
