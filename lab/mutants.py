@@ -16,17 +16,18 @@ import io
 import os
 import random
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from importlib.abc import Loader, MetaPathFinder
-from importlib.util import spec_from_loader
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
-#: Modules, and the arguments of pytest that should see a fault in them.
 _SAVED = (
     "tests/persistence/test_types_and_codes.py tests/persistence/test_refused_by_default.py "
     "tests/persistence/test_archives.py tests/persistence/test_model_files.py "
@@ -34,8 +35,9 @@ _SAVED = (
 )
 _REGIONS = (
     "tests/predictions/test_conformal.py tests/predictions/test_weighted_conformal.py "
-    "-k 'not scikit_learn and not made_from_one and not beats'"
+    "-k 'not scikit_learn and not made_from_one and not for_every_mask'"
 )
+#: Modules, and the arguments of pytest that should see a fault in them.
 TESTS = {
     "kernels/repair.py": "tests/kernels/test_repair.py",
     "automatic/error_scale.py": "tests/automatic/test_error_scale.py "
@@ -57,7 +59,7 @@ TESTS = {
     "predictions/calibration.py": _REGIONS,
     "predictions/conformal.py": _REGIONS,
     "reports/little.py": "tests/reports/test_little.py -k 'not uniform and not keep_the_size'",
-    "studio/pages.py": "tests/studio/test_pages.py",
+    "studio/pages.py": "tests/studio/test_pages.py -k 'not saved_model and not batch'",
 }
 _SWAPPED: dict[type, Any] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
@@ -112,49 +114,28 @@ def _changed(node: ast.AST) -> str:
     return ""
 
 
-class _Mutated(MetaPathFinder, Loader):
-    """Import one module from another tree."""
-
-    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
-        self.name, self.path, self.tree = name, path, tree
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != self.name:
-            return None
-        return spec_from_loader(name, self, origin=str(self.path))
-
-    def exec_module(self, module: Any) -> None:
-        exec(compile(self.tree, str(self.path), "exec"), module.__dict__)
-
-
-def seen(module: str, at: int, arguments: str, seconds: float) -> bool:
+def seen(module: str, at: int, arguments: str, seconds: int = 300) -> bool:
     """Return whether the tests fail, or take too long, with a fault at a node of a module."""
     child = os.fork()
     if child == 0:
-        import pytest
-
         os.setsid()  # a signal to the group of the tests is theirs alone
-
+        signal.alarm(seconds)
         name = "absentia." + module.removesuffix(".py").replace("/", ".")
-        path = ROOT / "src/absentia" / module
-        tree = ast.parse(path.read_text())
+        tree = ast.parse((ROOT / "src/absentia" / module).read_text())
         _changed(list(_nodes(tree))[at])
-        sys.meta_path.insert(0, _Mutated(name, path, tree))
+        loader: Any = SourceFileLoader
+        whole = loader.get_code
+
+        def get_code(self: Any, of: str) -> Any:
+            return compile(tree, self.path, "exec") if of == name else whole(self, of)
+
+        loader.get_code = get_code
         os.chdir(ROOT)
         options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", *shlex.split(arguments)]
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             status = pytest.main(options)
         os._exit(0 if status == 0 else 1)
-    start = time.monotonic()
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status != 0
-        if time.monotonic() - start > seconds:
-            os.kill(child, 9)
-            os.waitpid(child, 0)
-            return True
-        time.sleep(0.05)
+    return os.waitpid(child, 0)[1] != 0
 
 
 def main() -> None:
@@ -165,26 +146,23 @@ def main() -> None:
     reader.add_argument("--modules", nargs="*", default=list(TESTS))
     given = reader.parse_args()
     # Loaded once, for all forks: everything that is not the library.
-    for name in ("numba", "pandas", "polars", "pytest", "scipy.stats", "sklearn.ensemble"):
+    for name in ("numba", "pandas", "polars", "scipy.stats", "sklearn.ensemble"):
         __import__(name)
     pool = []
     for module in given.modules:
-        path = ROOT / "src/absentia" / module
-        if seen(module, 0, TESTS[module], seconds=300.0):
+        if seen(module, 0, TESTS[module]):
             sys.exit(f"The tests of {module} fail without a fault.")
-        pool += [(module, *fault) for fault in faults(ast.parse(path.read_text()))]
+        tree = ast.parse((ROOT / "src/absentia" / module).read_text())
+        pool += [(module, *fault) for fault in faults(tree)]
     random.Random(given.seed).shuffle(pool)
-    start, caught, tried = time.monotonic(), 0, 0
+    start, found = time.monotonic(), []
     for module, at, line, change in pool:
         if time.monotonic() - start > given.seconds:
             break
-        tried += 1
-        if seen(module, at, TESTS[module], seconds=300.0):
-            caught += 1
-        else:
+        found.append(seen(module, at, TESTS[module]))
+        if not found[-1]:
             print(f"survived: {module}:{line} {change}", flush=True)
-    share = 100 * caught / max(tried, 1)
-    print(f"{caught} of {tried} mutants seen ({share:.0f} %), of {len(pool)} in all")
+    print(f"{sum(found)} of {len(found)} mutants seen, of {len(pool)} in all")
 
 
 if __name__ == "__main__":
