@@ -224,13 +224,12 @@ def test_no_interval_has_more_variance_than_the_line():
     assert (log_mass <= 0.0).all()
 
 
-@pytest.mark.parametrize(("q", "most"), [(2, 8), (5, 12)])
-def test_limits_of_several_columns_settle_in_few_sweeps(monkeypatch, q, most):
+@pytest.mark.parametrize(("q", "far", "most"), [(2, 0, 7), (2, 200, 3), (5, 0, 10), (5, 200, 4)])
+def test_limits_of_several_columns_settle_in_few_sweeps(monkeypatch, q, far, most):
     """Near limits and far ones: the starting point and the steps are those of the theory."""
     rng = np.random.default_rng(q)
     R = 0.6 * np.eye(q) + 0.4
-    near = rng.normal(size=(40, q))
-    lower = np.concatenate([near, 200 * (1 + rng.random((40, q)))])[:, None]
+    lower = far * (1 + rng.random((40, 1, q))) if far else rng.normal(size=(40, 1, q))
     calls, sweep = [], truncated_normal._sweep
 
     def counted(*arguments):
@@ -238,5 +237,17 @@ def test_limits_of_several_columns_settle_in_few_sweeps(monkeypatch, q, most):
         return sweep(*arguments)
 
     monkeypatch.setattr(truncated_normal, "_sweep", counted)
-    truncated_normal.propagated(np.tile(R, (80, 1, 1, 1)), lower, np.full(lower.shape, np.inf))
+    truncated_normal.propagated(np.tile(R, (40, 1, 1, 1)), lower, np.full(lower.shape, np.inf))
     assert 2 <= len(calls) <= most
+
+
+@pytest.mark.parametrize("correlation", [0.9, 1 - 1e-6, 1.0])
+def test_limits_of_nearly_equal_columns_are_no_likelier_than_the_least_likely(correlation):
+    """Rounding made them likelier by a millionth."""
+    rng = np.random.default_rng(0)
+    lower = rng.normal(size=(2000, 1, 2)) * rng.choice([1, 3, 8, 15], size=(2000, 1, 1))
+    width = rng.exponential(size=lower.shape) * rng.choice([0.01, 1, 5], size=(2000, 1, 1))
+    upper = np.where(rng.random(lower.shape) < 0.4, np.inf, lower + width)
+    R = (1 - correlation) * np.eye(2) + correlation
+    found = truncated_normal.propagated(np.tile(R, (2000, 1, 1, 1)), lower, upper).log_masses
+    assert (found <= truncated_moments(lower, upper)[0].min(axis=-1)).all()

@@ -23,6 +23,8 @@ from absentia import (
     load,
     save,
 )
+from absentia.beliefs.column_trials import trapezoidal
+from absentia.densities.missing_values import MissingValues
 from absentia.tables import Table
 from absentia.tables.margins import Margins
 
@@ -195,3 +197,18 @@ def test_quantiles_of_frames_keep_to_the_ends_without_margins_too(kind):
     assert low[1:].min() == 0.0
     assert (high[:, 1:].max(axis=0) <= 1.0).all()
     assert high[:, 0].max() > 1.0
+
+
+def test_values_to_try_are_those_of_their_own_column():
+    """As much weight is below the median of a column as there are training values."""
+    X = table()
+    density = DENSITIES[0].fit(X)
+    unknowns = MissingValues.of(density, [f"x{j}" for j in range(7)], 7)
+    rows = Table(np.full((1, 7), np.nan), columns_checked=True)
+    trials = unknowns.trials(rows, np.ones((1, 7), dtype=bool), trapezoidal(3))
+    for j, start, count in zip(trials.column, trials.starts, trials.counts, strict=True):
+        lines, seen = slice(start, start + count), X[~np.isnan(X[:, j]), j]
+        points, weights = trials.table.array[lines, j], trials.weights[lines]
+        if j != 1:  # zeros and ones have no median between them
+            below = weights[points <= np.median(seen)].sum()
+            assert below == pytest.approx((seen <= np.median(seen)).mean(), abs=0.15), j
