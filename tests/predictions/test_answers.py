@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
+from scipy.special import entr
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
@@ -29,7 +30,11 @@ from absentia import (
     MarginalRegressor,
     predict_uncertainty,
 )
+from absentia.beliefs.draws import DrawPoints
+from absentia.densities.missing_values import MissingValues
+from absentia.machines.averaging import uncertainty_over_draws
 from absentia.predictions.marginal import find_density
+from absentia.tables import Table
 from predictions.contract import example
 
 
@@ -283,3 +288,58 @@ def test_noise_of_a_process_without_a_closed_form_is_told_apart():
     doubt = predict_uncertainty(process, holes[:14], n_draws=64)
     np.testing.assert_allclose(doubt.total, doubt.model + doubt.noise + doubt.missing, rtol=1e-12)
     assert (doubt.noise == doubt.noise[0]).all()
+
+
+def test_an_answer_tells_its_noise_and_each_output_is_resolved():
+    """A line settles at once; a wave beside it, of one cycle per deviation, does not."""
+    X, _ = example()
+    density = GaussianDensity().fit(X[:, :2])
+    unknowns = MissingValues.of(density, ["a", "b"], 2)
+    rows = Table(np.array([[np.nan, np.nan], [0.5, 1.0]]), columns_checked=True)
+
+    def answer(complete, _):
+        first = complete[:, 0]
+        return np.column_stack([first, np.sin(6 * first)]), complete**2
+
+    doubt = uncertainty_over_draws(
+        answer, unknowns, rows, DrawPoints.sobol(4096, 2, 0), LinearRegression(), noise=None
+    )
+    (mean, of_b), variances = density.mean_, np.diag(density.covariance_)
+    wave = np.exp(-18 * variances[0]) * np.sin(6 * mean)
+    square = (1 - np.exp(-72 * variances[0]) * np.cos(12 * mean)) / 2
+    parts = [variances[0], square - wave**2]
+    np.testing.assert_allclose(doubt.missing, [parts, [0.0, 0.0]], rtol=1e-2)
+    np.testing.assert_allclose(doubt.by_column[0, 0], parts, rtol=1e-2)
+    expected = [[mean**2 + variances[0], of_b**2 + variances[1]], [0.25, 1.0]]
+    np.testing.assert_allclose(doubt.noise, expected, rtol=1e-2)
+    np.testing.assert_array_equal(doubt.model, 0.0)
+
+
+def test_a_column_that_decides_alone_has_all_information():
+    """The class depends on one of two missing columns: against a grid of it."""
+    X, _ = example()
+    density = GaussianDensity().fit(X[:, :2])
+    unknowns = MissingValues.of(density, ["a", "b"], 2)
+
+    def probabilities(first):
+        second = 1 / (1 + np.exp(-3 * first))
+        return np.column_stack([1 - second, second])
+
+    doubt = uncertainty_over_draws(
+        lambda complete, _: (probabilities(complete[:, 0]), None),
+        unknowns,
+        Table(np.full((1, 2), np.nan), columns_checked=True),
+        DrawPoints.sobol(4096, 2, 0),
+        PlainLogistic(),
+    )
+    grid = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    found = probabilities(density.mean_[0] + np.sqrt(density.covariance_[0, 0]) * grid)
+    mean = found.mean(axis=0)
+    noise = entr(found).sum(axis=1).mean()
+    whole = entr(mean).sum()
+    np.testing.assert_allclose(doubt.noise, noise, rtol=5e-3)
+    np.testing.assert_allclose(doubt.total, whole, rtol=5e-3)
+    np.testing.assert_allclose(doubt.missing, whole - noise, rtol=5e-3)
+    np.testing.assert_allclose(doubt.by_column[0, 0], whole - noise, rtol=5e-3)
+    share = density.covariance_[0, 1] ** 2 / np.prod(np.diag(density.covariance_))
+    assert doubt.by_column[0, 1] < max(2 * share, 1e-3)
