@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import f
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 
 from absentia import GaussianDensity, pool, pooled, predict_uncertainty
-from absentia.predictions.pooling import barnard_rubin
+from absentia.predictions.pooling import barnard_rubin, denominator_freedom
 from lab.studies.pooled_coverage import intervals
 from oracles.pooling import pooled_scalar, wald_statistic
 
@@ -85,6 +86,18 @@ def test_the_numbers_that_mice_tests():
     np.testing.assert_allclose(found.standard_errors, expected, rtol=1e-5)
     expected = [9.755965, 8.317704, 10.022689, 7.260235, 12.311259]
     np.testing.assert_allclose(found.degrees_of_freedom, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("k", "t", "r", "complete", "freedom"),
+    [(2, 10, 0.30561210288, 22, 13.7403717701), (2, 10, 0.30561210288, np.inf, 82.526406)],
+)
+def test_the_denominator_of_the_wald_test_is_that_of_mice(k, t, r, complete, freedom):
+    """``D1`` of mice 3.15 on its table nhanes, six imputations of ``lm(bmi ~ age + chl)``."""
+    assert denominator_freedom(k, t, r, complete) == pytest.approx(freedom, rel=1e-5)
+    assert f.sf(7.31915003, 2, 13.74037177) == pytest.approx(0.00685386485)
+    assert denominator_freedom(k, t, r, 1e9) == pytest.approx(82.526406, rel=1e-5)
+    assert 0 < denominator_freedom(k, t, 5.0, 3.0) <= 3.0
 
 
 def test_several_parameters_and_the_wald_test():

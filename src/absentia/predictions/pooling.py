@@ -50,6 +50,8 @@ class PooledEstimates:
         Fraction of the information that is missing.
     m : int
         The number of imputations.
+    complete_freedom : float
+        Degrees of freedom of complete data, infinite if they are unknown.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class PooledEstimates:
     increase: FloatArray
     missing_information: FloatArray
     m: int
+    complete_freedom: float = np.inf
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -91,7 +94,8 @@ class PooledEstimates:
         """Test whether several parameters are all zero (the test D1).
 
         With ``k`` parameters and ``r = (1 + 1/m) tr(B inv(U)) / k`` the statistic ``q' inv(U) q /
-        (k (1 + r))`` is compared with an F distribution (Li, Raghunathan and Rubin, 1991).
+        (k (1 + r))`` is compared with an F distribution (Li, Raghunathan and Rubin, 1991; where the
+        degrees of freedom of complete data are known, Reiter, 2007).
 
         Parameters
         ----------
@@ -121,13 +125,7 @@ class PooledEstimates:
             ) from None
         r = (1 + 1 / self.m) * float(ratio) / k
         statistic = float(q @ solved) / (k * (1 + r))
-        free = k * (self.m - 1)
-        if r <= 0:
-            second = np.inf
-        elif free > 4:
-            second = 4 + (free - 4) * (1 + (1 - 2 / free) / r) ** 2
-        else:
-            second = free * (1 + 1 / k) * (1 + 1 / r) ** 2 / 2
+        second = denominator_freedom(k, k * (self.m - 1), r, self.complete_freedom)
         return statistic, float(f_distribution.sf(statistic, k, second))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -241,7 +239,8 @@ def pool(
     with np.errstate(invalid="ignore"):
         missing = (increase + 2 / (free + 3)) / (1 + increase)
     missing = np.where(np.isinf(increase), 1.0, missing)
-    return PooledEstimates(own, Q.mean(axis=0), total, within, between, free, increase, missing, m)
+    q, parts = Q.mean(axis=0), (total, within, between, free, increase, missing)
+    return PooledEstimates(own, q, *parts, m, complete)
 
 
 def _check_m(m: int) -> None:
@@ -251,6 +250,25 @@ def _check_m(m: int) -> None:
             f"Pooling needs at least two imputations, found {m}: one table says nothing about what "
             "its missing values add to the uncertainty. Use m=20."
         )
+
+
+def denominator_freedom(k: int, t: int, r: float, complete: float) -> float:
+    """Return degrees of freedom of the denominator of D1, for ``t = k (m - 1)``.
+
+    Those of Li, Raghunathan and Rubin (1991) or, for ``complete`` degrees of freedom of complete
+    data, of Reiter (2007).
+    """
+    if r <= 0:
+        return complete
+    if t <= 4:
+        return t * (1 + 1 / k) * (1 + 1 / r) ** 2 / 2
+    a, c0 = r * t / (t - 2), 1 / (t - 4)
+    c1, c2 = (complete * (complete + 1) / (complete + 3) - j * (1 + a) for j in (2, 4))
+    if complete == np.inf or c2 <= 0:  # beyond the reach of the correction
+        return min(4 + (t - 4) * (1 + (1 - 2 / t) / r) ** 2, complete)
+    z = 1 + c0 * a**2 * c1 / (1 + a) ** 2 + 8 * c0 * a**2 * c1 / ((1 + a) * c2)
+    z += c0 * 4 * a**2 / (1 + a) + c0 * (4 * a**2 / c1 + 16 * a**2 * c1 / c2**2)
+    return float(4 + c2 / (z + 8 * c0 * a**2 / c2))
 
 
 def barnard_rubin(m: int, share: FloatArray, complete: float = np.inf) -> FloatArray:
