@@ -203,6 +203,11 @@ def test_pairs_are_those_of_the_slow_formula():
     assert (_gains_of_pairs(setting, drawn, one, groups) > one).any()
     setting.budget = 1.5 - 1e-9
     np.testing.assert_array_equal(_gains_of_pairs(setting, drawn, one, groups), one)
+    # Two that cost nothing share evenly.
+    free = SimpleNamespace(costs=np.zeros(3), budget=0.0)
+    alike = SimpleNamespace(costs=np.ones(3), budget=None)
+    of_both = [_gains_of_pairs(of, drawn, one, groups) for of in (free, alike)]
+    np.testing.assert_allclose(*of_both, rtol=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1.0, 100.0])

@@ -153,6 +153,7 @@ def test_permutations_end_with_the_tenth_larger_statistic(monkeypatch, statistic
     monkeypatch.setattr(little, "_statistic", statistic)
     found = little._permuted_chance(X, Patterns.of(X), 1e-5, 1.0, density, random_state=0)
     assert found == chance
+    assert len(tables) == {1.0: 10, 10 / 20: 20}.get(chance, 199)
     complete = X[~np.isnan(X).any(axis=1)]
     for table in tables[:5]:
         np.testing.assert_array_equal(np.isnan(table), np.isnan(X))
