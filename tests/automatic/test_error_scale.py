@@ -64,6 +64,7 @@ def test_a_line_is_found_in_the_noise_of_squared_errors():
     level, slope = fit_line(rng.permutation(variance), squared)
     assert slope * variance.mean() < 0.1 * level
     np.testing.assert_allclose(fit_line(1e9 * variance, 1e-9 * squared), [0.5e-9, 2e-18], rtol=0.1)
+    np.testing.assert_allclose(fit_line(1e-30 * variance, squared), [0.5, 2e30], rtol=0.1)
 
 
 @pytest.mark.parametrize("squared", [np.zeros(6), np.array([0.0, 0, 0, 0, 0, 1.0])])

@@ -8,6 +8,7 @@ import pytest
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
+from absentia.persistence.kinds import kind_of_words
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables.stored import FRAME_PARTS
 
@@ -90,3 +91,26 @@ def test_beliefs_have_the_components_of_their_prior_or_one():
     )
     with pytest.raises(ValueError, match="7 components"):
         wrong.validate()
+
+
+@pytest.mark.parametrize(
+    ("words", "held", "refused"),
+    [
+        (
+            "dtype",
+            [np.dtype("float64"), np.dtype("int8"), np.dtype(object), np.float32],
+            [np.dtype("S9"), np.dtype("M8[ns]"), np.dtype([("a", float)]), object, "float64", 1.0],
+        ),
+        (
+            "masked",
+            [np.ma.array([1.0, 2.0], mask=[True, False]), np.ma.array([None, "a"], dtype=object)],
+            [np.array([1.0]), np.ma.array([[1.0]]), np.ma.array([open], dtype=object)],
+        ),
+        ("false", [False, np.False_], [True, 0, 0.0, None, ""]),
+        ("slice", [slice(1)], [1, (0, 1)]),
+    ],
+)
+def test_kinds_hold_what_their_words_say(words, held, refused):
+    kind = kind_of_words(words)
+    assert [kind.holds(value) for value in held] == [True] * len(held)
+    assert [kind.holds(value) for value in refused] == [False] * len(refused)
