@@ -202,3 +202,22 @@ def test_an_error_without_a_line_is_divided_by_nothing():
     """One row has an error, at a variance where the line is zero: weights are those of the line."""
     line = fit_line(np.array([0.0, 0.0, 1.0, 2.0]), np.array([0.0, 0.0, 1.0, 2.0]))
     np.testing.assert_allclose(line, [0.0, 1.0], atol=2e-2)
+
+
+def test_the_predictor_is_a_ridge_regression_with_one_percent_per_row():
+    """Of complete rows, and quantiles of their errors in units of the line."""
+    X, y = linear_rows(50, rate=0.0)
+    density, points = GaussianDensity().fit(X), DrawPoints.sobol(16, 5, 0).matched()
+    errors = np.random.default_rng(0).normal(size=(1, 50))
+    errors[0, :3] = np.nan
+    found = ErrorScale.of(errors, y, (Table(X),), density, points, 11)
+    units = (X - X.mean(axis=0)) / X.std(axis=0)
+    w = np.linalg.solve(units.T @ units + 0.01 * 50 * np.eye(5), units.T @ (y - y.mean()))
+    np.testing.assert_allclose(found.slopes, w / X.std(axis=0), rtol=1e-8)
+    size = np.sqrt(np.mean(errors[0, 3:] ** 2))
+    np.testing.assert_allclose(found.lines, [[size**2, 0.0, 0.0]], rtol=1e-10, atol=1e-12)
+    ratio = errors[0, 3:] / size
+    grid = np.linspace(0, 1, 11)
+    np.testing.assert_allclose(found.quantiles[0], np.quantile(abs(ratio), grid), rtol=1e-10)
+    middles = (np.arange(50) + 0.5) / 50
+    np.testing.assert_allclose(found.signed[0], np.quantile(ratio, middles), rtol=1e-10)
