@@ -280,7 +280,8 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     def _learning_rows(
         self, table: Table, y: np.ndarray, weights: FloatArray | None
     ) -> tuple[LearningRows, Learned]:
-        log = prefers_logarithm(table.array, y) if self.log_target == "auto" else self.log_target
+        log = self.log_target
+        log = prefers_logarithm(lambda: table.array, y) if log == "auto" else log
         if log and y.min() <= 0:
             raise ValueError(
                 f"log_target=True needs a positive target, found {y.min():.6g}. Use "

@@ -31,6 +31,7 @@ rows that miss as much.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,26 +197,27 @@ def lowest_end(y: FloatArray) -> float:
     return 0.0 if len(y) >= _FEWEST_FOR_SUPPORT and y.min() >= 0 else -np.inf
 
 
-def prefers_logarithm(table: FloatArray, y: FloatArray) -> bool:
+def prefers_logarithm(read: Callable[[], FloatArray], y: FloatArray) -> bool:
     """Return whether a target is forecast better by a model of its logarithm.
 
-    The target must be positive, with a skewness above one that the logarithm lessens. Then boosted
-    trees forecast it on both scales in three folds, each with the quantiles of its errors. The
-    logarithm must lower the continuous ranked probability score by more than the standard error of
-    the difference.
+    The target must be positive, with a skewness above one that the logarithm lessens. Then ``read``
+    returns the columns, and boosted trees forecast it on both scales in three folds, each with the
+    quantiles of its errors. The logarithm must lower the continuous ranked probability score by
+    more than the standard error of the difference.
     """
     if len(y) < _FEWEST_ROWS or y.min() <= 0 or np.ptp(y) == 0:
         return False
     if skew(y) < max(_SKEWED, abs(skew(np.log(y)))):
         return False
     rows = np.random.default_rng(0).permutation(len(y))[:_MOST_ROWS]
+    table = read()[rows]
     model = HistGradientBoostingRegressor(max_iter=50, early_stopping=False, random_state=0)
     folds = KFold(3, shuffle=True, random_state=0)
 
     def crps(log: bool) -> FloatArray:
         target = np.log(y[rows]) if log else y[rows]
         with threadpool_limits(1, user_api="openmp"):  # on few rows threads wait for each other
-            centre = cross_val_predict(model, table[rows], target, cv=folds)
+            centre = cross_val_predict(model, table, target, cv=folds)
         forecast = centre[:, None] + np.quantile(target - centre, _MIDDLES)
         gap = y[rows][:, None] - (np.exp(forecast) if log else forecast)
         return np.maximum(_MIDDLES * gap, (_MIDDLES - 1) * gap).mean(axis=1)

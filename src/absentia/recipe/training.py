@@ -280,7 +280,8 @@ def train(
     fit(estimator, table)
     searched = TableModel(estimator)
     is_log = method != AUTOMATIC and table.task == "regression"
-    is_log = is_log and prefers_logarithm(searched.rows(table.features).array, table.target)
+    features = table.features
+    is_log = is_log and prefers_logarithm(lambda: searched.rows(features).array, table.target)
     if is_log:
         fit(estimator, replace(table, target=np.log(table.target)))
     searched.encoder.target_, searched.encoder.log_target_ = target, is_log
