@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from absentia import load, save
+from absentia import explain, load, save
 from absentia.recipe.model import TableModel
 from absentia.recipe.training import train
 
@@ -68,3 +70,33 @@ def test_intervals_of_a_target_that_is_never_negative_end_at_zero():
     frame["bilirubin"] -= 1.0
     model = train(frame, "bilirubin", method="gaussian-process").model
     assert model.doubts(model.rows(frame)).interval.lower.min() < -1.0
+
+
+def test_values_that_cancel_keep_the_units_of_the_target():
+    """A prediction equal to the base leaves no quotient from which units could be taken."""
+    frame = patients()
+    frame["bilirubin"] = 100 * frame["a"].fillna(0.0) - 100 * frame["b"].fillna(0.0)
+    model = train(frame, "bilirubin", method="expected-rbf").model
+    found = model.explanation(model.rows(frame[:3]))
+    inner = explain(model.machine, model.rows(frame[:3]), groups=None)
+    assert not model.is_log
+    scale = model.estimator.transformer_.scale_[0]
+    np.testing.assert_allclose(
+        found.prediction - found.base, scale * (inner.prediction - inner.base)
+    )
+    equal = replace(inner, prediction=inner.base)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("absentia.recipe.model.explain", lambda *args, **kwargs: equal)
+        np.testing.assert_allclose(model.explanation(None).values, scale * inner.values)
+
+
+def test_deviations_take_no_prediction_where_units_are_linear(monkeypatch):
+    frame = patients()
+    frame["bilirubin"] -= 10.0
+    model = train(frame, "bilirubin", method="gaussian-process").model
+    rows, called = model.rows(frame), []
+    monkeypatch.setattr(
+        type(model.machine), "predict", lambda *args, **kwargs: called.append(1) or 1 / 0
+    )
+    assert (model._spread(rows, np.ones(len(rows))) == 1.0).all()
+    assert not called

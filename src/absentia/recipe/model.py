@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import exprel
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 #: The coverage of intervals unless another is requested.
 COVERAGE = 0.9
-
-
-Ends = tuple[FloatArray, FloatArray]
 
 
 class Interval(NamedTuple):
@@ -155,7 +153,7 @@ class TableModel:
         if self.classes is not None and hasattr(self.machine, "predict_proba"):
             return self.classes[self.machine.predict_proba(rows).argmax(axis=1)]
         found = np.ravel(self.machine.predict(rows))
-        return found if self.classes is not None else self._in_units(found)
+        return found if self.classes is not None else self.in_units(found)
 
     def probabilities(self, rows: Table) -> FloatArray:
         """Return the probability of each class."""
@@ -186,15 +184,15 @@ class TableModel:
         if isinstance(self.machine, AutoRegressor):
             lower, upper = self.machine.predict_interval(rows, COVERAGE).T
             return Doubts(spread, share, Interval(lower, upper, None))
-        ends = self._band(rows, variance, norm.ppf((1 + COVERAGE) / 2))
-        return Doubts(spread, share, Interval(*self._in_support(ends), None))
+        middle, reach = np.ravel(self.machine.predict(rows)), np.sqrt(variance)
+        reach *= norm.ppf((1 + COVERAGE) / 2)
+        return Doubts(spread, share, self._interval(middle - reach, middle + reach))
 
     def interval(self, rows: Table, coverage: float) -> Interval:
         """Return intervals with a guarantee for each missing pattern, from calibration rows."""
         self._check_calibrated(ConformalRegressor)
         found = self.machine.predict_interval(rows, coverage=coverage)
-        ends = self._in_units(found.lower), self._in_units(found.upper)
-        return Interval(*self._in_support(ends), found.n_calibration)
+        return self._interval(found.lower, found.upper, found.n_calibration)
 
     def label_sets(self, rows: Table, coverage: float) -> PredictionSets:
         """Return sets of classes with a guarantee for each missing pattern."""
@@ -247,20 +245,18 @@ class TableModel:
         found = explain(self.machine, rows, groups=groups, **settings)
         if self.classes is not None:
             return found
-        base, prediction = self._in_units(found.base), self._in_units(found.prediction)
-        rise = found.prediction - found.base
-        units = np.divide(prediction - base, rise, out=np.ones_like(rise), where=rise != 0)
+        base, prediction = self.in_units(found.base), self.in_units(found.prediction)
+        units = np.full(len(base), self._units[1])
+        if self.is_log:  # the slope of the exponential between base and prediction
+            units *= base * exprel(units * (found.prediction - found.base))
         values, errors = (units[:, None] * part for part in (found.values, found.errors))
         return replace(found, values=values, errors=errors, base=base, prediction=prediction)
 
     def calibrated(self, features: pd.DataFrame, target: np.ndarray) -> TableModel:
         """Return a model that holds rows it was not trained on, for intervals and label sets."""
         kind = ConformalClassifier if is_classifier(self.machine) else ConformalRegressor
-        target = np.log(target) if self.is_log else target
-        if self.estimator is not self.pipeline:
-            target = self.estimator.transformer_.transform(target[:, None])[:, 0]
-        machine = kind(FrozenEstimator(self.machine)).fit(self.rows(features), target)
-        return self.with_machine(machine)
+        found = kind(FrozenEstimator(self.machine)).fit(self.rows(features), self.learned(target))
+        return self.with_machine(found)
 
     def with_machine(self, machine: BaseEstimator) -> TableModel:
         """Return a model with another last step."""
@@ -298,22 +294,30 @@ class TableModel:
 
     def _spread(self, rows: Table, variance: FloatArray) -> FloatArray:
         """Return standard deviations of predictions, or half the width of such a band of a log."""
-        lower, upper = self._band(rows, variance, 1.0)
-        return (upper - lower) / 2
+        reach = np.sqrt(variance)
+        if not self.is_log:
+            return self._units[1] * reach
+        middle = np.ravel(self.machine.predict(rows))
+        return (self.in_units(middle + reach) - self.in_units(middle - reach)) / 2
 
-    def _band(self, rows: Table, variance: FloatArray, deviations: float) -> Ends:
-        """Return the prediction and so many standard deviations to each side, in its units."""
-        middle, reach = np.ravel(self.machine.predict(rows)), deviations * np.sqrt(variance)
-        return self._in_units(middle - reach), self._in_units(middle + reach)
-
-    def _in_support(self, ends: Ends) -> Ends:
-        """Return ends of intervals that are no less than any target can be."""
+    def _interval(self, lower: FloatArray, upper: FloatArray, n: Any = None) -> Interval:
+        """Return intervals of the machine in the units of the target, within its support."""
         least = getattr(self.encoder, "target_least_", -np.inf)
-        return np.maximum(ends[0], least), np.maximum(ends[1], least)
+        low, high = (np.maximum(self.in_units(end), least) for end in (lower, upper))
+        return Interval(low, high, n)
 
-    def _in_units(self, values: FloatArray) -> FloatArray:
-        """Return quantities of the machine in the units of the target."""
+    @property
+    def _units(self) -> tuple[float, float]:
+        """The mean and the spread of the target, or of its logarithm, if these were its units."""
         transformer = getattr(self.estimator, "transformer_", None)
-        if transformer is not None:
-            values = transformer.mean_[0] + transformer.scale_[0] * values
-        return np.exp(values) if self.is_log else values
+        return (0.0, 1.0) if transformer is None else (transformer.mean_[0], transformer.scale_[0])
+
+    def learned(self, target: np.ndarray) -> np.ndarray:
+        """Return targets as the machine learned them; classes are as they were."""
+        own = np.log(target) if self.is_log else target
+        return own if self.classes is not None else (own - self._units[0]) / self._units[1]
+
+    def in_units(self, values: FloatArray) -> FloatArray:
+        """Return quantities of the machine in the units of the target."""
+        mean, scale = self._units
+        return np.exp(mean + scale * values) if self.is_log else mean + scale * values

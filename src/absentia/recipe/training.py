@@ -371,10 +371,9 @@ def _score(
         kind = StratifiedKFold if table.task == "classification" else KFold
         folds = kind(_FOLDS, shuffle=True, random_state=1)
         rows, y = model.rows(table.features), table.target
-        method = "predict" if model.classes is None else "predict_proba"
-        learned = np.log(y) if model.is_log else y
-        predicted = cross_val_predict(model.machine, rows, learned, cv=folds, method=method)
-        predicted = np.exp(predicted) if model.is_log else predicted
+        way = "predict" if model.classes is None else "predict_proba"
+        predicted = cross_val_predict(model.machine, rows, model.learned(y), cv=folds, method=way)
+        predicted = predicted if model.classes is not None else model.in_units(predicted)
     if model.classes is None:
         return *_explained(y, np.ravel(predicted)), how, chosen, (y, np.ravel(predicted))
     right = model.classes[predicted.argmax(axis=1)] == y

@@ -134,8 +134,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     kinds_: list[str] = field(init=False)
     categories_: dict[str, list[str]] = field(init=False)
     ids_: list[str] = field(init=False)
-    # The recipe sets the name of the target, the lowest value that it may have, and whether its
-    # logarithm was learned.
+    # Set by the recipe: name and lowest value of the target, and whether its logarithm was learned.
     target_: str = field(init=False)
     target_least_: float = field(init=False)
     log_target_: bool = field(init=False)
