@@ -18,7 +18,7 @@ from absentia.densities.fit_density import DensityLike
 from absentia.densities.imputation import multiple_imputations
 from absentia.parameters import COUNT, RandomState, numbers
 from absentia.tables import FloatArray, column_names
-from absentia.tables.phrases import listed
+from absentia.tables.phrases import html_table, listed
 from absentia.tables.reading import as_frame, is_frame, native_frame
 
 if TYPE_CHECKING:
@@ -146,20 +146,22 @@ class PooledEstimates:
             "fmi": self.missing_information,
         }
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[list[str]]:
         columns = self._columns()
-        wide = max(map(len, self.names), default=0)
-        lines = [" " * wide + "".join(f"{name:>12}" for name in columns)]
-        for at, name in enumerate(self.names):
-            cells = "".join(f"{column[at]:>12.4g}" for column in columns.values())
-            lines.append(f"{name:<{wide}}{cells}")
-        return "\n".join([f"Pooled over {self.m} imputations", *lines])
+        pairs = zip(self.names, np.column_stack([*columns.values()]).tolist(), strict=True)
+        return [["", *columns], *([name, *map("{:.4g}".format, row)] for name, row in pairs)]
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        wide = max(len(name) for name, *_ in lines)
+        text = (f"{name:<{wide}}" + "".join(f"{cell:>12}" for cell in row) for name, *row in lines)
+        return "\n".join([f"Pooled over {self.m} imputations", *text])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(float_format="{:.4g}".format)  # names are escaped
-        return f"<p>Pooled over {self.m} imputations</p>{table}"
+        head, *lines = self._lines()
+        return f"<p>Pooled over {self.m} imputations</p>{html_table(head, lines, 'th')}"
 
 
 def pool(

@@ -144,7 +144,6 @@ class MissingnessReport:
         return missingness_page(self, title)
 
     def _repr_html_(self) -> str:
-        """Return the columns that miss most as a table, for notebooks."""
         return notebook_table(self)
 
     def __str__(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from absentia.tables.columns.training_columns import (
 )
 from absentia.tables.frames import completed_frames, frame_of, written_cells
 from absentia.tables.known_limits import with_limits
-from absentia.tables.phrases import aligned
+from absentia.tables.phrases import aligned, html_table
 from absentia.tables.plan_notes import far_notes, later_notes, plan_lines, warn
 from absentia.tables.reading import FloatArray, IntArray, as_frame, is_frame, native_frame
 from absentia.tables.stored import Stored
@@ -410,10 +409,7 @@ class ColumnPlan(Stored):
         return aligned([("column", "used as", "note"), *self._lines()])
 
     def _repr_html_(self) -> str:
-        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self._lines())
-        rows = "".join(f"<tr>{line}</tr>" for line in cells)
-        head = "<tr><th>column</th><th>used as</th><th>note</th></tr>"
-        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return html_table(("column", "used as", "note"), self._lines())
 
 
 class ShowsColumns(BaseEstimator):

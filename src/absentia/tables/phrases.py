@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 
 
 def counted(number: int, what: str) -> str:
@@ -73,3 +74,13 @@ def frames_of_absentia() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("absentia."):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level + 1
+
+
+def html_table(head: Sequence[str], lines: Iterable[Sequence[str]], tag: str = "td") -> str:
+    """Return a table in HTML with every cell escaped; ``tag`` is that of the first of each line."""
+    titles = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        f"<tr><{tag}>{escape(first)}</{tag}>{''.join(f'<td>{escape(c)}</td>' for c in rest)}</tr>"
+        for first, *rest in lines
+    )
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
