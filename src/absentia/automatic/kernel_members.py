@@ -303,14 +303,7 @@ class _Trial:
         plan, density = self.plan, FrozenEstimator(self.density)
         if not plan.is_kernel:
             return BeliefMeans(density=density)
-        mask_weight = plan.masks[key.mask]
+        own: Any = {"gamma": key.gamma, "mask_weight": plan.masks[key.mask], "n_jobs": plan.n_jobs}
         if not key.n_components:
-            return GramFeatures(self.density, key.gamma, mask_weight, plan.n_jobs)
-        return FourierFeatures(
-            key.n_components,
-            gamma=key.gamma,
-            mask_weight=mask_weight,
-            density=density,
-            random_state=plan.seed,
-            n_jobs=plan.n_jobs,
-        )
+            return GramFeatures(self.density, **own)
+        return FourierFeatures(key.n_components, density=density, random_state=plan.seed, **own)
