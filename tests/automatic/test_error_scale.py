@@ -205,7 +205,7 @@ def test_an_error_without_a_line_is_divided_by_nothing():
 
 
 def test_the_predictor_is_a_ridge_regression_with_one_percent_per_row():
-    """Of complete rows, and quantiles of their errors in units of the line."""
+    """Check the slopes on complete rows, and quantiles of errors in units of the line."""
     X, y = linear_rows(50, rate=0.0)
     density, points = GaussianDensity().fit(X), DrawPoints.sobol(16, 5, 0).matched()
     errors = np.random.default_rng(0).normal(size=(1, 50))

@@ -58,9 +58,8 @@ _LARGEST = 0.99
 _STEPS = 10
 #: Levels of the quantiles of errors with their signs: the middles of equal steps.
 _MIDDLES = (np.arange(50) + 0.5) / 50
-#: Rows that decide about a logarithm, and the least skewness that asks for one.
-_FEWEST_ROWS, _MOST_ROWS = 50, 2000
-_FEWEST_FOR_SUPPORT = 20
+#: Rows that decide about a support and a logarithm, and the least skewness that asks for one.
+_FEWEST_FOR_SUPPORT, _FEWEST_ROWS, _MOST_ROWS = 20, 50, 2000
 _SKEWED = 1.0
 
 

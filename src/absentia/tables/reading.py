@@ -135,9 +135,8 @@ def native_frame(X: Any) -> Any:
     import pyarrow as pa
 
     whole = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    names = {kind: kind.replace("i", "I").replace("u", "U") for kind in whole} | {
-        "bool_": "boolean"
-    }
+    names = {kind: kind.replace("i", "I").replace("u", "U") for kind in whole}
+    names["bool_"] = "boolean"
     types = {getattr(pa, k)(): pd.api.types.pandas_dtype(name) for k, name in names.items()}
     return X.to_pandas(types_mapper=types.get)
 
