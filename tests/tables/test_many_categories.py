@@ -106,7 +106,19 @@ def test_free_text_and_columns_without_a_target_are_left_out_with_the_way_back()
     assert "text: left out, it has a different word in each row: kinds={'text'" in notes
     some = pd.Series([f"w{k // 2 * (k % 3 > 0) + k * (k % 3 == 0)}" for k in range(N)])
     plan = ColumnPlan.of(table().assign(some=some), Y)
-    assert "some    left out  text with" in repr(plan)
+    assert "some    left out  text with 267 values that say nothing about the target" in repr(plan)
+
+
+@pytest.mark.parametrize("y", [Y, np.where(Y > 0, "high", "low")])
+def test_text_that_says_something_about_the_target_is_used(y):
+    # Six in ten rows have a word of their own, the others the name of their state.
+    own = np.random.default_rng(2).random(N) < 0.6
+    text = np.where(own, [f"comment {k}" for k in range(N)], table()["state"])
+    plan = ColumnPlan.of(pd.DataFrame({"text": text, "x": table()["x"]}), y)
+    assert "categories, encoded by what they say about the target" in repr(plan)
+    shuffled = np.random.default_rng(3).permutation(y)
+    plan = ColumnPlan.of(pd.DataFrame({"text": text, "x": table()["x"]}), shuffled)
+    assert "values that say nothing about the target: kinds={'text': 'category'}" in repr(plan)
 
 
 def test_a_density_of_categories_takes_many():

@@ -28,7 +28,7 @@ _MOST_CLASSES = 20
 #: A density of categories takes no more of them by default: it holds the probabilities of all.
 _MOST_CODES = 200
 _FOLDS = 5
-#: Standard deviations by which neighbours must be alike for an id to say something.
+#: Standard deviations by which a correlation must differ from none for an id or a text to count.
 _ALIKE = 4.0
 
 
@@ -115,20 +115,26 @@ def _encode_many(
     found: dict[str, FloatArray] = {}
     for name, reading in readings.items():
         n, typed = len(reading.categories), hasattr(columns[name].series.dtype, "categories")
-        many = n > options.max_categories and reading.kind == "category" and not reading.left_out
-        if not many:
+        many = n > options.max_categories and reading.kind == "category" and not reading.is_id
+        judged = targets is not None and not options.codes
+        if not many or (reading.left_out and not judged):
             continue
         asked = typed or name in options.kinds
-        more = reading.note.partition(";")[2]
-        tail = f";{more}" if more else ""
+        tail = "".join(reading.note.partition(";")[1:])
         if options.codes and (asked or n <= _MOST_CODES):
             continue
-        if targets is not None and not options.codes:
-            codes = reading.values(columns[name], codes=True)[:, 0]
-            found[name], encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, targets)
+        if judged:
+            used = replace(reading, left_out=False)
+            codes = used.values(columns[name], codes=True)[:, 0]
+            crossed, encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, targets)
+            if reading.left_out and not any(map(_are_related, crossed.T, targets.T)):
+                said = f"left out, text with {n:,} values that say nothing about the target"
+                readings[name] = replace(reading, note=f"{said}: {overrule(name, 'category')}")
+                continue
+            found[name] = crossed
             said = f"{n:,} categories, encoded by what they say about the target{tail}"
             encoding = tuple(encoded.ravel().tolist())
-            readings[name] = replace(reading, note=said, encoding=encoding)
+            readings[name] = replace(used, note=said, encoding=encoding)
         elif not asked and not columns[name].is_text:  # keys of places or times have an order
             readings[name] = read_as(columns[name], "number")
         elif not asked:
@@ -204,16 +210,19 @@ def _neighbours_are_alike(values: FloatArray) -> bool:
     By the correlation of ranks with those of the next row, which has a deviation of ``1 / sqrt(n)``
     if the order says nothing: any smooth dependence shows, rising or not.
     """
+    known = (column[~np.isnan(column)] for column in values.T)
+    return any(_are_related(column[:-1], column[1:]) for column in known)
+
+
+def _are_related(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether one column rises with another, by their correlation of ranks."""
     from scipy.stats import rankdata
 
-    for column in values.T:
-        ranks = rankdata(column[~np.isnan(column)])
-        spread = ranks.std() if len(ranks) > 2 else 0.0
-        if spread > 0:
-            z = (ranks - ranks.mean()) / spread
-            if (z[:-1] * z[1:]).sum() > _ALIKE * np.sqrt(len(z)):
-                return True
-    return False
+    known = ~(np.isnan(one) | np.isnan(other))
+    ranks = [rankdata(column[known]) for column in (one, other)]
+    if known.sum() < 2 or not all(column.std() > 0 for column in ranks):
+        return False
+    return bool(np.corrcoef(*ranks)[0, 1] * np.sqrt(known.sum()) > _ALIKE)
 
 
 def _with_supports(
