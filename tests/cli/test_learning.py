@@ -77,3 +77,7 @@ def test_the_support_of_a_column_is_given_on_the_command_line(tmp_path, capsys):
     assert "--support takes COLUMN=LOW:HIGH" in capsys.readouterr().err
     assert main([*given, "--force", "--support", "a=1:0"]) == 1
     assert "support of column 'a'" in capsys.readouterr().err
+    compare = ["compare", str(tmp_path / "t.csv"), "-t", "y", "-q", "--methods", "genrbf"]
+    assert main([*compare, "--support", "a=-1:0"]) == 1
+    assert "outside of the support that was given for it" in capsys.readouterr().err
+    assert main([*compare, "--support", "a=-10:10"]) == 0

@@ -107,6 +107,7 @@ def compare(
     numbers: terminal.NumbersOption = None,
     dates: terminal.DatesOption = None,
     keep_ids: terminal.KeepIdsOption = False,
+    support: terminal.SupportOption = None,
     jobs: terminal.JobsOption = 1,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Random seed; another one gives other folds.")
@@ -138,6 +139,7 @@ def compare(
         ignore=terminal.names_in(ignore) or (),
         kinds=terminal.kinds_of(categories, numbers, dates),
         keep_ids=keep_ids,
+        supports=terminal.supports_of(support),
         repeats=repeats,
         max_rows=max_rows or (comparison.QUICK_ROWS if quick else 1000),
         random_state=seed,

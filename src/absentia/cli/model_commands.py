@@ -50,14 +50,7 @@ def train(
     numbers: terminal.NumbersOption = None,
     dates: terminal.DatesOption = None,
     keep_ids: terminal.KeepIdsOption = False,
-    support: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LOW:HIGH",
-            help="The values that a column of numbers can have, such as price=0: or share=0:1; "
-            "inferred by default. May be repeated.",
-        ),
-    ] = None,
+    support: terminal.SupportOption = None,
     calibrate: Annotated[
         float,
         typer.Option(

@@ -67,6 +67,14 @@ DatesOption = Annotated[
 KeepIdsOption = Annotated[
     bool, typer.Option("--keep-ids", help="Also learn from columns that only identify the rows.")
 ]
+SupportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=LOW:HIGH",
+        help="The values that a column of numbers can have, such as price=0: or share=0:1; "
+        "inferred by default. May be repeated.",
+    ),
+]
 KeepUnusedOption = Annotated[
     bool,
     typer.Option("--keep", help="Also write the input's columns that the model does not use: ids."),

@@ -51,6 +51,7 @@ def compare(
     ignore: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
     keep_ids: bool = False,
+    supports: Mapping[str, Any] | None = None,
     repeats: int = 1,
     max_rows: int | None = 1000,
     random_state: int = 0,
@@ -78,10 +79,8 @@ def compare(
         installed.
     ignore : sequence of str, default=()
         Columns to leave out.
-    kinds : mapping from column to kind, optional
+    kinds, keep_ids, supports
         As for :class:`absentia.TableEncoder`.
-    keep_ids : bool, default=False
-        Whether to use columns that only identify the rows.
     repeats : int, default=1
         The number of times that the folds are drawn.
     max_rows : int, default=1000
@@ -120,7 +119,7 @@ def compare(
     names = _names_of(methods)
     table, target = _split(X, y, task, ignore)
     table = table.sampled(max_rows).shuffled(random_state)
-    encoder = TableEncoder(keep_ids=keep_ids, kinds=dict(kinds or {}), limits=True)
+    encoder = TableEncoder(keep_ids=keep_ids, kinds=kinds, supports=supports, limits=True)
     rows = encoder.fit_transform(table.features, table.target)
     complete = np.asarray(rows)
     splitter = RepeatedStratifiedKFold if table.task == "classification" else RepeatedKFold
