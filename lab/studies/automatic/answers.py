@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ import numpy as np
 
 from absentia.automatic.assembly import try_member
 from absentia.automatic.committee import answer_with_holes
-from absentia.automatic.folds import Folds, Settings, make_splits
+from absentia.automatic.folds import Folds, Settings
 from absentia.automatic.member_specs import plan_members
-from absentia.automatic.member_tuning import FittedMember, LearningRows
 from absentia.tables import FloatArray
 from lab.studies.automatic.trials import Trial
 
@@ -93,35 +91,12 @@ def compute(trial: Trial, member: str, store: Path) -> str:
     ]
     seconds = time.process_time() - started
     plain = [fitted.answer(table) for table in trial.tests] if fitted.averages else tests
-    _write(path, answers, tests, plain, seconds)
+    write(path, answers, tests, plain, seconds)
     return f"{path.stem}: {seconds:.1f} s"
 
 
-def compute_catboost(trial: Trial, store: Path) -> str:
-    """Fit CatBoost once with its defaults; its errors out of fold only where numbers need them."""
-    catboost = import_module("catboost")
-    rows, path = trial.rows, path_of(store, trial, "catboost")
-    kind = catboost.CatBoostRegressor if rows.n_classes is None else catboost.CatBoostClassifier
-    started = time.process_time()
-
-    def fitted(some: LearningRows) -> FittedMember:
-        model = kind(
-            random_state=trial.seed, verbose=False, allow_writing_files=False, thread_count=1
-        ).fit(np.asarray(some.table), some.y)
-        return FittedMember("catboost", model, True, rows.n_classes)
-
-    out_of_fold = np.full((1 + len(LEVELS), len(rows.y), rows.n_classes or 1), np.nan)
-    if rows.n_classes is None:
-        for train, test in make_splits(rows, 3, None, trial.seed):
-            out_of_fold[:, test] = fitted(rows[train]).answer(rows.table[test])
-    member = fitted(rows)
-    plain = [member.answer(table) for table in trial.tests]
-    seconds = time.process_time() - started
-    _write(path, out_of_fold, plain, plain, seconds)
-    return f"{path.stem}: {seconds:.1f} s"
-
-
-def _write(path: Path, out_of_fold: Any, tests: Any, plain: Any, seconds: float) -> None:
+def write(path: Path, out_of_fold: Any, tests: Any, plain: Any, seconds: float) -> None:
+    """Keep answers in a file that is there whole or not at all."""
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         np.savez_compressed(
