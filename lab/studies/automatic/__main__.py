@@ -18,7 +18,7 @@ from lab.studies.automatic.answers import (
     expected_members,
     path_of,
 )
-from lab.studies.automatic.rivals import RIVALS, compute_rival
+from lab.studies.automatic.rivals import PROGRAMS, compute_program
 from lab.studies.automatic.trials import SHIFT_TABLES, Trial, trial
 
 
@@ -46,8 +46,8 @@ def run(split: Trial, members: Sequence[str], store: Path) -> Iterator[str]:
         path = path_of(store, split, member)
         if path.exists() or path.with_suffix(".failed").exists():
             continue
-        if member in RIVALS:
-            yield compute_rival(split, member, store)
+        if member in PROGRAMS:
+            yield compute_program(split, member, store)
         elif member in (*expected_members(split), "gaussian-process"):
             yield compute(split, member, store)
 

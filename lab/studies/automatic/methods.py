@@ -19,13 +19,12 @@ from absentia.automatic.blending import (
 from absentia.machines.targets import Task
 from absentia.tables import FloatArray
 from lab.studies.automatic.answers import MemberAnswers, expected_members, folds_of
+from lab.studies.automatic.rivals import PROGRAMS
 from lab.studies.automatic.trials import Trial
 
 #: Members that know nothing of beliefs.
 RIVALS = ("forest", "extra-trees", "boosting", "indicators")
 NEW_MEMBERS = ("linear", "extra-trees")
-#: Fitted once, with its own way with NaN: no member.
-CATBOOST = "catboost"
 CONTROLS = ("equal average of rivals", "equal average of rivals and CatBoost")
 
 
@@ -204,7 +203,9 @@ def all_methods(scene: Scene) -> dict[str, Callable[[], Answered]]:
     for name in without_beliefs:
         if name != "indicators":
             found[f"{name}, NaN as it comes"] = partial(scene.single, name, plain=True)
-    if CATBOOST in scene.members:
-        found[CATBOOST] = lambda: scene.single(CATBOOST, plain=True)
-        found[CONTROLS[1]] = lambda: scene.rivals([*without_beliefs, CATBOOST])
+    for name in PROGRAMS:
+        if name in scene.members:
+            found[name] = partial(scene.single, name, plain=True)
+    if "catboost" in scene.members:
+        found[CONTROLS[1]] = lambda: scene.rivals([*without_beliefs, "catboost"])
     return found

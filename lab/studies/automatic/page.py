@@ -18,15 +18,15 @@ from lab.experiments.reporting.significance import compare_ranks
 from lab.publish.markdown import number, p_value, table
 from lab.publish.pages import save_picture
 from lab.studies.automatic.answers import MEMBERS
-from lab.studies.automatic.methods import CATBOOST, CONTROLS, RIVALS
+from lab.studies.automatic.methods import CONTROLS, RIVALS
+from lab.studies.automatic.rivals import AUTOGLUON, PROGRAMS
 from lab.studies.automatic.scores import (
     KEPT,
+    TESTS,
     by_table,
     compared,
     mean_ranks,
     score_all,
-    with_earlier,
-    written,
 )
 from lab.studies.automatic.trials import is_for_development
 
@@ -38,7 +38,7 @@ ABLATIONS = (
     "without members on beliefs", "without linear and extra-trees", "without beliefs-mixture",
     "greedy, old members",
 )  # fmt: skip
-TESTS = ("as they are", "60 % hidden")
+LONGEST = list(AUTOGLUON)[-1]
 _DPI = 120
 
 
@@ -46,9 +46,15 @@ def publish(frame: pd.DataFrame, folder: Path) -> None:
     """Write everything that the page includes, but for what the run was."""
     folder.mkdir(parents=True, exist_ok=True)
     frame[KEPT].to_csv(folder / "scores.csv", index=False, float_format="%.4f")
+    both = set(frame.loc[frame["method"] == LONGEST, ["table", "repeat"]].itertuples(index=False))
+    in_both = [pair in both for pair in frame[["table", "repeat"]].itertuples(index=False)]
+    rivals = [*AUTOGLUON, *PROGRAMS[:2]]
+    for k, test in enumerate(TESTS if both else ()):
+        text = _contest(frame[in_both], "real-holes", test, rivals)
+        (folder / f"autogluon-{('as-is', 'hidden')[k]}.md").write_text(text)
     for experiment in ("real-holes", "shift"):
         for k, test in enumerate(TESTS):
-            rivals = _rivals(frame, experiment, test)
+            rivals = _rivals(frame, experiment)
             name = f"{experiment}-{('as-is', 'hidden')[k]}"
             (folder / f"{name}.md").write_text(_contest(frame, experiment, test, rivals))
             losses = by_table(frame, test, "loss", experiment)[[AUTO, *rivals]].dropna()
@@ -64,13 +70,14 @@ def publish(frame: pd.DataFrame, folder: Path) -> None:
     _ablation_picture(frame, folder)
 
 
-def _rivals(frame: pd.DataFrame, experiment: str, test: str) -> list[str]:
+def _rivals(frame: pd.DataFrame, experiment: str) -> list[str]:
     """Return single models and averages to compare with: trees as people use them, too."""
-    known = by_table(frame, test, "loss", experiment)
-    singles = [*MEMBERS, *(f"{name}, NaN as it comes" for name in RIVALS), CATBOOST]
+    singles = [*MEMBERS, *(f"{name}, NaN as it comes" for name in RIVALS), *PROGRAMS]
+    counts = frame[frame["experiment"] == experiment].value_counts("method")
+    # A mixture is fitted to narrow tables only, and AutoGluon with more time was not run in all
+    # repetitions: means over other trials do not compare.
     names = [*singles, EQUAL, *CONTROLS]
-    # A mixture is fitted to narrow tables only; means over other tables do not compare.
-    return [name for name in names if name in known and known[name].notna().all()]
+    return [name for name in names if counts.get(name, 0) == counts[AUTO]]
 
 
 def _contest(frame: pd.DataFrame, experiment: str, test: str, rivals: list[str]) -> str:
@@ -80,6 +87,7 @@ def _contest(frame: pd.DataFrame, experiment: str, test: str, rivals: list[str])
     of_classes = [name for name in losses.index if name not in numbers]
     of_numbers = [name for name in losses.index if name in numbers]
     methods = [AUTO, *rivals]
+    seconds = frame[frame["experiment"] == experiment].groupby("method")["seconds"].mean()
     loss_ranks = mean_ranks(losses, methods, lower_is_better=True)
     score_ranks = mean_ranks(scores, methods, lower_is_better=False)
     rows = []
@@ -96,9 +104,11 @@ def _contest(frame: pd.DataFrame, experiment: str, test: str, rivals: list[str])
                 number(float(losses.loc[of_numbers, method].mean())),
                 number(float(scores.loc[of_numbers, method].mean())),
             ]
+        spent = float(seconds.loc[method]) if method in seconds.index else np.nan
+        row.append("" if np.isnan(spent) else number(spent, 1))
         rows.append([*row, *_against(losses, scores, method)])
     heads = ["method", "rank, loss", "rank, score", "log loss", "accuracy"]
-    heads += ["CRPS", "R²"] if of_numbers else []
+    heads += ["CRPS", "R²", "seconds"] if of_numbers else ["seconds"]
     heads += ["loss: won, lost", "p", "score: won, lost", "p"]
     return table(heads, rows)
 
@@ -218,15 +228,17 @@ def _tables(frame: pd.DataFrame) -> str:
     return table(heads, rows)
 
 
-def _run(frame: pd.DataFrame, seconds: float) -> str:
+def _run(frame: pd.DataFrame) -> str:
     packages = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
+    own = frame[(frame["method"] == AUTO) & (frame["test"] == TESTS[0])]
+    minutes = own["seconds"].sum() / 60
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     trials = frame.groupby("experiment")[["table", "repeat"]].apply(
         lambda part: len(part.drop_duplicates())
     )
     each = ", ".join(f"{name}: {count} splits" for name, count in trials.items())
     return (
-        f"{each}; {seconds / 60:.0f} minutes of processor time for all members, one thread, on "
+        f"{each}; {minutes:.0f} minutes of processor time for all members, one thread, on "
         f"two shared cores. Versions: python {platform.python_version()}, {versions}. Seeds are "
         "derived from the name of the table and the number of the repetition.\n"
     )
@@ -239,20 +251,10 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True, help="folder of the answers")
     parser.add_argument("--docs", type=Path, default=Path("docs/results/automatic"))
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument(
-        "--earlier",
-        type=Path,
-        help="scores.csv of an earlier run, to be joined; what this run was goes to run-added.md",
-    )
     chosen = parser.parse_args()
-    frame = written(score_all(chosen.store, chosen.data, chosen.repeats))
-    seconds = sum(float(np.load(path)["seconds"]) for path in chosen.store.glob("*.npz"))
-    note = "run.md" if chosen.earlier is None else "run-added.md"
-    text = _run(frame, seconds)
-    if chosen.earlier is not None:
-        frame = with_earlier(frame, pd.read_csv(chosen.earlier), chosen.data)
+    frame = score_all(chosen.store, chosen.data, chosen.repeats)
     publish(frame, chosen.docs)
-    (chosen.docs / note).write_text(text)
+    (chosen.docs / "run.md").write_text(_run(frame))
 
 
 if __name__ == "__main__":

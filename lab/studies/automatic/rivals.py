@@ -30,7 +30,7 @@ from lab.studies.automatic.trials import SHIFT_TABLES, Trial, trial
 
 #: Names in the store, and the times of the members that AutoGluon gets.
 AUTOGLUON = {"autogluon": 1, "autogluon, four times": 4}
-RIVALS = ("catboost", "lightgbm, tuned", *AUTOGLUON)
+PROGRAMS = ("catboost", "lightgbm, tuned", *AUTOGLUON)
 _TRIALS, _PATIENCE, _MOST_TREES = 30, 20, 500
 _SPACE = {
     "num_leaves": randint(4, 64),
@@ -42,8 +42,8 @@ _SPACE = {
 }
 
 
-def compute_rival(split: Trial, name: str, store: Path, python: str = "") -> str:
-    """Fit a rival to the training rows of a trial, keep its answers, and return a line on it."""
+def compute_program(split: Trial, name: str, store: Path, python: str = "") -> str:
+    """Fit a program to the training rows of a trial, keep its answers, and return a line on it."""
     path, started = path_of(store, split, name), time.process_time()
     if name in AUTOGLUON:
         members = [read(store, split, member) for member in expected_members(split)]
@@ -139,15 +139,15 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="folder of the tables")
     parser.add_argument("--store", type=Path, required=True, help="folder of the answers")
     parser.add_argument("--repeats", type=int, nargs="*", default=[0])
-    parser.add_argument("--rivals", nargs="*", default=RIVALS)
+    parser.add_argument("--programs", nargs="*", default=PROGRAMS)
     parser.add_argument("--python", default="", help="the interpreter that has AutoGluon")
     chosen = parser.parse_args()
     for repeat in chosen.repeats:
         for name in (*HOLED_TABLES, *SHIFT_TABLES):
             split = trial(name, repeat, chosen.data)
-            for rival in chosen.rivals:
-                if not path_of(chosen.store, split, rival).exists():
-                    print(compute_rival(split, rival, chosen.store, chosen.python), flush=True)
+            for program in chosen.programs:
+                if not path_of(chosen.store, split, program).exists():
+                    print(compute_program(split, program, chosen.store, chosen.python), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,63 +14,43 @@ from lab.experiments.scoring import crps_of_normal
 from lab.experiments.suites.realholes import HOLED_TABLES
 from lab.studies.automatic.answers import expected_members, path_of, read
 from lab.studies.automatic.methods import Answered, Scene, all_methods
+from lab.studies.automatic.rivals import PROGRAMS
 from lab.studies.automatic.trials import SHIFT_TABLES, Trial, trial
 
 #: Smaller differences of means count as none: the file keeps four digits of each score.
 _LEAST = 5e-5
 #: Columns of the file of scores.
-KEPT = ["experiment", "table", "repeat", "test", "method", "score", "loss"]
+KEPT = ["experiment", "table", "repeat", "test", "method", "score", "loss", "seconds"]
 TESTS = ("as they are", "60 % hidden")
 
 
 def score_all(store: Path, data: str, repeats: int) -> pd.DataFrame:
     """Return one line per table, repetition, method and kind of test rows; whole trials only.
 
-    CatBoost belongs to a trial where it was run at all: means over other repetitions do not
-    compare.
+    Programs belong to the trials in which they were run.
     """
     lines: list[dict[str, Any]] = []
-    extra = ["catboost"] if any(store.glob("*-catboost.npz")) else []
     for name in (*HOLED_TABLES, *SHIFT_TABLES):
         for repeat in range(repeats):
             if not any(store.glob(f"{name}-{repeat}-*.npz")):
                 continue
             split = trial(name, repeat, data)
-            expected = [*expected_members(split), *extra]
-            found = {member: read(store, split, member) for member in expected}
-            known = {member: answers for member, answers in found.items() if answers is not None}
+            members = expected_members(split)
+            found = {each: read(store, split, each) for each in (*members, *PROGRAMS)}
+            known = {each: answers for each, answers in found.items() if answers is not None}
             tried = [
-                member
-                for member in expected
-                if member in known or path_of(store, split, member).with_suffix(".failed").exists()
+                each in known or path_of(store, split, each).with_suffix(".failed").exists()
+                for each in members
             ]
-            if tried != expected:
+            if not all(tried):
                 continue
-            scene = Scene(split, known)
-            facts = facts_of(split)
+            scene, facts = Scene(split, known), facts_of(split)
+            seconds = {each: answers.seconds for each, answers in known.items()}
+            seconds["automatic"] = sum(seconds.get(each, 0.0) for each in members)
             for method, make in all_methods(scene).items():
-                lines += [{**facts, "method": method, **line} for line in _scored(split, make())]
+                own = {**facts, "method": method, "seconds": seconds.get(method, np.nan)}
+                lines += [{**own, **line} for line in _scored(split, make())]
     return pd.DataFrame(lines)
-
-
-def written(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores with the digits of the file, so that the file gives the same page."""
-    return frame.assign(score=frame["score"].round(4), loss=frame["loss"].round(4))
-
-
-def with_earlier(frame: pd.DataFrame, earlier: pd.DataFrame, data: str) -> pd.DataFrame:
-    """Join the scores of an earlier run, from its file; a trial that ran again is taken anew.
-
-    What is known of the earlier trials before anything is learned is found from the data.
-    """
-    again = set(frame[["table", "repeat"]].itertuples(index=False, name=None))
-    trials = earlier[["table", "repeat"]].drop_duplicates().itertuples(index=False, name=None)
-    left = [known for known in trials if known not in again]
-    facts = pd.DataFrame([facts_of(trial(name, repeat, data)) for name, repeat in left])
-    if facts.empty:
-        return frame
-    kept = earlier[KEPT].merge(facts, on=["experiment", "table", "repeat"])
-    return pd.concat([kept, frame], ignore_index=True)
 
 
 def facts_of(split: Trial) -> dict[str, Any]:

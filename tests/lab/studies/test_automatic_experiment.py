@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from absentia.automatic.assembly import assemble
+from absentia.automatic.blending import losses
 from absentia.automatic.committee import hide_cells
 from absentia.automatic.folds import Settings
 from absentia.automatic.member_tuning import LearningRows
-from lab.studies.automatic import scores
 from lab.studies.automatic.answers import LEVELS, compute, read
 from lab.studies.automatic.methods import Scene, all_methods
-from lab.studies.automatic.scores import compared, mean_ranks, with_earlier, written
+from lab.studies.automatic.rivals import compute_program
+from lab.studies.automatic.scores import compared, mean_ranks
 from lab.studies.automatic.trials import HOLED_TABLES, SHIFT_TABLES, Trial, is_for_development
 
 MEMBERS = ("boosting", "linear")
@@ -62,26 +65,53 @@ def test_half_of_the_tables_are_for_development():
     assert sum(chosen) == len(chosen) // 2
 
 
-def _scores(table, repeat, loss):
-    facts = {"experiment": "real-holes", "table": table, "repeat": repeat}
-    return {**facts, "test": "as they are", "method": "automatic", "score": 0.5, "loss": loss}
+STANDS_IN = """
+import pandas as pd
+from sklearn.linear_model import LogisticRegression, Ridge
 
 
-def test_earlier_scores_are_joined_and_replaced_by_new_ones(trial, monkeypatch):
-    asked = []
+class TabularPredictor:
+    def __init__(self, label, problem, metric, path, verbosity):
+        self.numbers = problem == "regression"
+        assert metric == ("rmse" if self.numbers else "log_loss")
 
-    def split(name, repeat, folder):
-        asked.append((name, repeat, folder))
-        return Trial(name, repeat, trial.rows, trial.tests, trial.y)
+    def fit(self, frame, *, time_limit, num_cpus, **others):
+        assert time_limit > 0 and num_cpus == 1
+        self.rows, y = frame.drop(columns="y").fillna(0), frame["y"]
+        self.model = (Ridge() if self.numbers else LogisticRegression()).fit(self.rows, y)
+        return self
 
-    monkeypatch.setattr(scores, "trial", split)
-    earlier = pd.DataFrame([_scores("a", 0, 0.1), _scores("b", 0, 0.2), _scores("b", 1, 0.3)])
-    new = pd.DataFrame([{**_scores("b", 0, 0.123456), "rows": 7}])
-    joined = with_earlier(written(new), earlier, "folder")
-    found = joined.set_index(["table", "repeat"])["loss"].to_dict()
-    assert found == {("a", 0): 0.1, ("b", 1): 0.3, ("b", 0): 0.1235}
-    assert asked == [("a", 0, "folder"), ("b", 1, "folder")]
-    assert list(joined["rows"]) == [100, 100, 7]
+    def predict(self, frame):
+        return pd.Series(self.model.predict(frame.fillna(0)))
+
+    def predict_proba(self, frame):
+        return pd.DataFrame(self.model.predict_proba(frame.fillna(0)), columns=self.model.classes_)
+
+    def predict_oof(self):
+        return self.predict(self.rows)
+
+    def predict_proba_oof(self):
+        return self.predict_proba(self.rows)
+"""
+
+
+@pytest.mark.parametrize("program", ["autogluon", "lightgbm, tuned"])
+def test_programs_answer_as_members_do(program, trial, tmp_path, monkeypatch):
+    if program == "autogluon":  # another interpreter's, in a real run
+        (tmp_path / "autogluon").mkdir()
+        (tmp_path / "autogluon" / "tabular.py").write_text(STANDS_IN)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        compute(trial, "linear", tmp_path)
+    else:
+        pytest.importorskip("lightgbm")
+    assert program in compute_program(trial, program, tmp_path, sys.executable)
+    found = read(tmp_path, trial, program)
+    assert found is not None
+    assert found.seconds > 0
+    loss = losses(found.plain[0], trial.y, trial.rows.task).mean()
+    constant = trial.rows.y.var() if trial.rows.n_classes is None else np.log(2)
+    assert loss < 0.6 * constant
+    assert found.out_of_fold.shape == (3, 100, trial.rows.n_classes or 1)
 
 
 def test_differences_that_the_file_does_not_keep_count_as_none():
