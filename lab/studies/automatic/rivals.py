@@ -48,7 +48,7 @@ def compute_program(split: Trial, name: str, store: Path, python: str = "") -> s
     if name in AUTOGLUON:
         members = [read(store, split, member) for member in expected_members(split)]
         seconds = AUTOGLUON[name] * sum(found.seconds for found in members if found is not None)
-        out_of_fold, plain, taken = _autogluon(split, seconds, python)
+        out_of_fold, plain, taken = with_autogluon(split, seconds, python)
     else:
         make = _catboost if name == "catboost" else _tuned_lightgbm
         out_of_fold, plain = make(split)
@@ -114,7 +114,7 @@ def _tuned_lightgbm(split: Trial) -> tuple[FloatArray, list[FloatArray]]:
     return out_of_fold, answers(np.arange(len(rows.y)), list(split.tests))
 
 
-def _autogluon(
+def with_autogluon(
     split: Trial, seconds: float, python: str
 ) -> tuple[FloatArray, list[FloatArray], float]:
     """Run AutoGluon in its own interpreter, without what compiles or lends it threads."""
