@@ -444,3 +444,18 @@ class KernelMachine(ShowsColumns):
 
     def _gram_tiles(self, beliefs: Beliefs) -> Iterator[tuple[slice, FloatArray]]:
         return gram_tiles(self.kernel_, beliefs, self.beliefs_, self.n_jobs)
+
+
+class UnsupervisedMachine(KernelMachine):
+    """Base class of the machines that learn without targets."""
+
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:  # type: ignore[override]
+        """Fit density, kernel and machine to incomplete training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or Beliefs
+            NaN where a value is missing.
+        y : Ignored
+        """
+        return self._fit(X)

@@ -13,7 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
 from absentia.hidden_warnings import hidden_warnings
-from absentia.machines.base import KernelMachine
+from absentia.machines.base import KernelMachine, UnsupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.targets import ClassifierTargets
 from absentia.machines.validation import checked_labels
@@ -34,7 +34,7 @@ from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 
 @declared
-class _Clustering(ClusterMixin, KernelMachine):
+class _Clustering(ClusterMixin, UnsupervisedMachine):
     """Base class of the clustering machines."""
 
     _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT}
@@ -44,17 +44,6 @@ class _Clustering(ClusterMixin, KernelMachine):
     n_clusters: int = field(default=8, kw_only=False)
     n_init: int = 10
     random_state: RandomState = None
-
-    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:  # type: ignore[override]
-        """Find the clusters of incomplete rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : Ignored
-        """
-        return self._fit(X)
 
     def _check_enough_rows(self, K: FloatArray) -> None:
         if len(K) < int(self.n_clusters):

@@ -21,7 +21,7 @@ from absentia.kernels.base import Kernel
 from absentia.kernels.metric import Widths
 from absentia.kernels.named_kernels import FunctionKernel, KernelLike
 from absentia.kernels.repair import check_psd
-from absentia.machines.base import KernelMachine, Training
+from absentia.machines.base import KernelMachine, Training, UnsupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
@@ -107,7 +107,7 @@ class KernelMatrix(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMach
 
 
 @documented
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnsupervisedMachine):
     """Kernel principal component analysis of rows with missing values.
 
     The directions in the kernel's space along which the rows differ most: with ``Kc`` the kernel
@@ -188,17 +188,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     random_state: RandomState = None
     kernel: KernelLike = "linear"
 
-    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:  # type: ignore[override]
-        """Fit density, kernel and components to incomplete training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-            NaN where a value is missing.
-        y : Ignored
-        """
-        return self._fit(X)
-
     def transform(self, X: TableLike) -> FloatArray:
         """Return the components of new rows, (n_samples, n_components)."""
         self._check_fitted()
@@ -208,13 +197,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return self._map_gram(X, lambda K: self.centerer_.transform(K) @ loadings)
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
-        """Fit to training rows and return their components, (n_samples, n_components).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or Beliefs
-        y : Ignored
-        """
+        """Fit to training rows and return their components, (n_samples, n_components)."""
         self.fit(X)
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
