@@ -2,8 +2,8 @@
 
 ``python -m lab.studies.automatic.rivals --data FOLDER --store FOLDER --python PROGRAM`` runs
 AutoGluon with the interpreter of an environment of its own, where ``autogluon.tabular`` is
-installed with its boosters and without torch. It gets as many seconds as the members in the store
-took, or a multiple.
+installed with its boosters and without torch. It gets as many seconds of processor time as the
+members in the store took, or a multiple.
 """
 
 from __future__ import annotations

@@ -140,11 +140,12 @@ def _forest(classifier: type, regressor: type) -> Make:
 
 def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
-    fixed = {"learning_rate": 0.06, "l2_regularization": 1.0, "min_samples_leaf": 10}
-    trees = kind(**fixed, early_stopping=False, random_state=settings.seed)
+    fixed = {"l2_regularization": 1.0, "min_samples_leaf": 10, "random_state": settings.seed}
     if len(rows.table) > ROWS_FOR_THREADS:
-        return EstimatorPlan(trees, {"max_leaf_nodes": (31,)}, (100, 200, 400, 600))
+        trees = kind(**fixed, learning_rate=0.1, early_stopping=False)
+        return EstimatorPlan(trees, {"max_leaf_nodes": (63,)}, (100, 250, 500, 1000))
     leaves = (3, 8) if len(rows.table) <= MOST_KERNEL_ROWS else (8, 31)
+    trees = kind(**fixed, learning_rate=0.06, early_stopping=False)
     return EstimatorPlan(trees, {"max_leaf_nodes": leaves}, (25, 50, 100, 200))
 
 
