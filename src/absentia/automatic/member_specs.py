@@ -143,7 +143,7 @@ def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     fixed = {"l2_regularization": 1.0, "min_samples_leaf": 10, "random_state": settings.seed}
     if len(rows.table) > ROWS_FOR_THREADS:
         trees = kind(**fixed, learning_rate=0.1, early_stopping=False)
-        return EstimatorPlan(trees, {"max_leaf_nodes": (63,)}, (100, 250, 500, 1000))
+        return EstimatorPlan(trees, {"max_leaf_nodes": (31, 127)}, (100, 200, 400, 600))
     leaves = (3, 8) if len(rows.table) <= MOST_KERNEL_ROWS else (8, 31)
     trees = kind(**fixed, learning_rate=0.06, early_stopping=False)
     return EstimatorPlan(trees, {"max_leaf_nodes": leaves}, (25, 50, 100, 200))
