@@ -1,8 +1,9 @@
 """Columns of more than 30 categories: the automatic machine with them and without them.
 
-``python -m lab.studies.many_categories DATA`` prints, for two tables that have such columns and a
+``python -m lab.studies.many_categories DATA`` prints, for tables that have such columns and a
 generated one, the mean loss on five splits (log loss, or the share of the variance left) with
-standard errors, beside scikit-learn's boosting with native categories.
+standard errors, beside scikit-learn's boosting with native categories. Tables of ``OF_PACKAGES``
+are files of the R packages dslabs, modeldata, bayesrules and openintro, written as CSV into DATA.
 """
 
 from __future__ import annotations
@@ -22,6 +23,17 @@ from absentia import AutoClassifier, AutoRegressor, ColumnPlan
 from absentia.hidden_warnings import hidden_warnings
 
 TABLES = ("cylinder_bands", "diabetes_130_hospitals", "generated")
+#: The target of each, and columns that are known only after it.
+OF_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gapminder": ("life_expectancy", ()),
+    "Sacramento": ("price", ()),
+    "airbnb": ("price", ()),
+    "loans_full_schema": (
+        "interest_rate",
+        ("grade", "sub_grade", "installment", "balance", "paid_total", "paid_principal",
+         "paid_interest", "paid_late_fees", "loan_status"),
+    ),
+}  # fmt: skip
 MANY, SPLITS, ROWS, MOST_LEVELS = 30, 5, 2000, 250
 
 
@@ -34,9 +46,12 @@ def table(folder: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
         y = 3 * rng.normal(size=60)[town] + x[:, 0] + 0.2 * rng.normal(size=ROWS)
         return frame.assign(town=[f"town {k}" for k in town]), y
     path = next(folder.glob(f"{name}.csv*"))
-    frame = pd.read_csv(path, low_memory=False)
+    target, later = OF_PACKAGES.get(name, ("target", ()))
+    frame = pd.read_csv(path, low_memory=False).dropna(subset=[target])
     frame = frame.sample(min(ROWS, len(frame)), random_state=0).reset_index(drop=True)
-    return frame, frame.pop("target").to_numpy()
+    frame = frame.drop(columns=[*later, "rownames"], errors="ignore")
+    y = frame.pop(target).to_numpy()
+    return frame, y.astype(float) if name in OF_PACKAGES else y
 
 
 def losses(frame: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]:
