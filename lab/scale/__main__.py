@@ -12,7 +12,9 @@ import sys
 
 from lab.scale.measure import measure
 
-MEASUREMENTS = ("accuracy", "physionet", "beijing", "conjugate", "workers", "curve")
+MEASUREMENTS = (
+    "accuracy", "physionet", "beijing", "automatic", "conjugate", "workers", "curve",
+)  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
