@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 from absentia import AutoClassifier
-from absentia.automatic.member_tuning import LearningRows
+from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.pictures import pyplot, tidy
 from lab.publish.pages import save_picture
 from lab.speed.automatic import example
@@ -41,7 +41,7 @@ def fitted(n: int, method: str, size: float | None, python: str) -> tuple[float,
     """Return the log loss of new rows and the processor seconds of a fit."""
     X, y = example(n + NEW_ROWS)
     if method == "AutoGluon":
-        rows = LearningRows(X[:n], y[:n], None, 2)
+        rows = LearningRows(as_rows(X[:n]), y[:n], None, 2)
         _, plain, taken = with_autogluon(
             Trial("example", 0, rows, (X[n:], X[n : n + 1]), y[n:]), float(size or 0.0), python
         )

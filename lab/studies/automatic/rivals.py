@@ -16,6 +16,7 @@ import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import loguniform, randint, uniform
@@ -80,7 +81,8 @@ def _catboost(split: Trial) -> tuple[FloatArray, list[FloatArray]]:
 def _tuned_lightgbm(split: Trial) -> tuple[FloatArray, list[FloatArray]]:
     """Choose LightGBM's settings by 30 random trials of five folds, and its trees by each."""
     lightgbm, rows = import_module("lightgbm"), split.rows
-    fixed = {"num_threads": 1, "verbosity": -1, "seed": split.seed, "bagging_freq": 1}
+    fixed: dict[str, Any] = {"num_threads": 1, "verbosity": -1, "seed": split.seed}
+    fixed["bagging_freq"] = 1
     if rows.n_classes is None:
         fixed |= {"objective": "regression", "metric": "l2"}
     elif rows.n_classes == 2:
@@ -89,7 +91,8 @@ def _tuned_lightgbm(split: Trial) -> tuple[FloatArray, list[FloatArray]]:
         fixed |= {"objective": "multiclass", "num_class": rows.n_classes}
     table = np.asarray(rows.table)
     folds = list(make_splits(rows, 5, None, split.seed))
-    best, least = ({}, 1), np.inf
+    best: tuple[dict[str, Any], int] = ({}, 1)
+    least = np.inf
     for drawn in ParameterSampler(_SPACE, _TRIALS, random_state=split.seed):
         data = lightgbm.Dataset(table, rows.y, params={"verbosity": -1})
         found = lightgbm.cv(

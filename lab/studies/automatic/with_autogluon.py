@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
         ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
     )
 
-    def answer(frame):
+    def answer(frame: pd.DataFrame) -> np.ndarray:
         if numbers:
             return predictor.predict(frame).to_numpy(float)[:, None]
         return predictor.predict_proba(frame).reindex(columns=range(n_classes)).fillna(0).to_numpy()

@@ -113,21 +113,21 @@ def _encode_many(
 ) -> dict[str, FloatArray]:
     """Decide on columns with many categories; return the cross-fitted numbers of encoded ones."""
     found: dict[str, FloatArray] = {}
+    judges = None if options.codes else targets
     for name, reading in readings.items():
         n, typed = len(reading.categories), hasattr(columns[name].series.dtype, "categories")
         many = n > options.max_categories and reading.kind == "category" and not reading.is_id
-        judged = targets is not None and not options.codes
-        if not many or (reading.left_out and not judged):
+        if not many or (reading.left_out and judges is None):
             continue
         asked = typed or name in options.kinds
         tail = "".join(reading.note.partition(";")[1:])
         if options.codes and (asked or n <= _MOST_CODES):
             continue
-        if judged:
+        if judges is not None:
             used = replace(reading, left_out=False)
             codes = used.values(columns[name], codes=True)[:, 0]
-            crossed, encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, targets)
-            if reading.left_out and not any(map(_are_related, crossed.T, targets.T)):
+            crossed, encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, judges)
+            if reading.left_out and not any(map(_are_related, crossed.T, judges.T)):
                 said = f"left out, text with {n:,} values that say nothing about the target"
                 readings[name] = replace(reading, note=f"{said}: {overrule(name, 'category')}")
                 continue
