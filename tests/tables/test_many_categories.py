@@ -23,6 +23,7 @@ STATE = RNG.integers(K, size=N)
 EFFECT = RNG.normal(size=K)
 X1 = RNG.normal(size=N)
 Y = EFFECT[STATE] + 0.3 * X1 + 0.1 * RNG.normal(size=N)
+KINDS = {"state": "category"}
 FRAMES = {"pandas": lambda frame: frame, "polars": pl.from_pandas}
 
 
@@ -61,9 +62,12 @@ def test_encodings_are_cross_fitted_and_later_ones_those_of_scikit_learn():
     np.testing.assert_allclose(later, own.transform(codes)[:, 0], rtol=1e-12)
     # Noise as target: what a row's own target says about it must not come through.
     noise = np.random.default_rng(1).normal(size=N)
-    crossed = TableEncoder().fit_transform(frame, noise)[:, 0]
+    crossed = TableEncoder(kinds=KINDS).fit_transform(frame, noise)[:, 0]
     assert abs(np.corrcoef(crossed, noise)[0, 1]) < 0.15
-    assert np.corrcoef(TableEncoder().fit(frame, noise).transform(frame)[:, 0], noise)[0, 1] > 0.2
+    assert (
+        np.corrcoef(TableEncoder(kinds=KINDS).fit(frame, noise).transform(frame)[:, 0], noise)[0, 1]
+        > 0.2
+    )
     assert not np.allclose(training, later)
 
 
@@ -106,7 +110,10 @@ def test_free_text_and_columns_without_a_target_are_left_out_with_the_way_back()
     assert "text: left out, it has a different word in each row: kinds={'text'" in notes
     some = pd.Series([f"w{k // 2 * (k % 3 > 0) + k * (k % 3 == 0)}" for k in range(N)])
     plan = ColumnPlan.of(table().assign(some=some), Y)
-    assert "some    left out  text with 267 values that say nothing about the target" in repr(plan)
+    assert (
+        "some    left out  text with 267 different values that say nothing about the target"
+        in repr(plan)
+    )
 
 
 @pytest.mark.parametrize("y", [Y, np.where(Y > 0, "high", "low")])
@@ -118,7 +125,18 @@ def test_text_that_says_something_about_the_target_is_used(y):
     assert "categories, encoded by what they say about the target" in repr(plan)
     shuffled = np.random.default_rng(3).permutation(y)
     plan = ColumnPlan.of(pd.DataFrame({"text": text, "x": table()["x"]}), shuffled)
-    assert "values that say nothing about the target: kinds={'text': 'category'}" in repr(plan)
+    assert "different values that say nothing about the target: kinds={'text': 'category'}" in repr(
+        plan
+    )
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_categories_that_say_nothing_about_the_target_are_left_out_with_the_way_back(kind):
+    frame, noise = FRAMES[kind](table()), np.random.default_rng(1).normal(size=N)
+    left_out = "text with 50 different values that say nothing about the target: kinds={'state'"
+    for y in (noise, np.where(noise > 0, "high", "low")):
+        assert left_out in repr(ColumnPlan.of(frame, y))
+        assert ColumnPlan.of(frame, y, kinds=KINDS).by_name["state"].encoding
 
 
 def test_a_density_of_categories_takes_many():

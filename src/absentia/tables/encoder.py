@@ -63,9 +63,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     ----------
     max_categories : int, default=30
         A column of words with more different values than this is encoded by what they say about
-        ``y``; without ``y`` it is left out, unless ``kinds`` or its type say that these are
-        categories. Free text, most of whose values come once, is left out where its words say
-        nothing about ``y``.
+        ``y``, if that lowers the loss of a forest in folds; otherwise, and without ``y``, it is left
+        out, unless ``kinds`` or its type say that these are categories.
     keep_ids : bool, default=False
         Whether to keep columns that only name the rows: whole numbers that count them and say
         nothing about any other column, or a different word in each.

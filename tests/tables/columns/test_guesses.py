@@ -64,7 +64,9 @@ def test_whole_numbers_as_dates_also_beside_missing_ones():
 def test_many_keys_are_encoded_by_the_target_and_numbers_without_one():
     frame = pd.DataFrame({"customer_id": list(range(60)) * 3, "w": ["a", "b", "c"] * 60})
     assert ColumnPlan.of(frame).by_name["customer_id"].kind == "number"
-    plan = ColumnPlan.of(frame, np.random.default_rng(0).normal(size=180))
+    rng = np.random.default_rng(0)
+    assert ColumnPlan.of(frame, rng.normal(size=180)).by_name["customer_id"].kind == "number"
+    plan = ColumnPlan.of(frame, np.tile(rng.normal(size=60), 3))
     assert plan.by_name["customer_id"].encoding
     assert "60 categories, encoded by what they say about the target" in repr(plan)
 

@@ -28,8 +28,11 @@ _MOST_CLASSES = 20
 #: A density of categories takes no more of them by default: it holds the probabilities of all.
 _MOST_CODES = 200
 _FOLDS = 5
-#: Standard deviations by which a correlation must differ from none for an id or a text to count.
+#: Standard deviations by which neighbours must be alike for an id to say something.
 _ALIKE = 4.0
+#: Folds, rows at most, and the forest in which many categories must lower the loss to be used.
+_TRIALS, _TRIAL_ROWS = 3, 20_000
+_FOREST = {"n_estimators": 50, "min_samples_leaf": 5, "random_state": 0}
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def _encode_many(
     """Decide on columns with many categories; return the cross-fitted numbers of encoded ones."""
     found: dict[str, FloatArray] = {}
     judges = None if options.codes else targets
+    few = {k: r for k, r in readings.items() if len(r.categories) <= options.max_categories}
     for name, reading in readings.items():
         n, typed = len(reading.categories), hasattr(columns[name].series.dtype, "categories")
         many = n > options.max_categories and reading.kind == "category" and not reading.is_id
@@ -123,23 +127,23 @@ def _encode_many(
         tail = "".join(reading.note.partition(";")[1:])
         if options.codes and (asked or n <= _MOST_CODES):
             continue
+        why = "and too many for a density" if options.codes else "and no target to encode them by"
         if judges is not None:
             used = replace(reading, left_out=False)
-            codes = used.values(columns[name], codes=True)[:, 0]
-            crossed, encoded = _cross_fitted(np.nan_to_num(codes, nan=-1), n, judges)
-            if reading.left_out and not any(map(_are_related, crossed.T, judges.T)):
-                said = f"left out, text with {n:,} values that say nothing about the target"
-                readings[name] = replace(reading, note=f"{said}: {overrule(name, 'category')}")
+            codes = np.nan_to_num(used.values(columns[name], codes=True)[:, 0], nan=-1)
+            crossed, encoded = _cross_fitted(codes, n, judges)
+            numbers = filled(columns, few, len(codes), codes=False)
+            if asked or _lowers_loss(codes, n, numbers, judges):
+                found[name] = crossed
+                said = f"{n:,} categories, encoded by what they say about the target{tail}"
+                encoding = tuple(encoded.ravel().tolist())
+                readings[name] = replace(used, note=said, encoding=encoding)
                 continue
-            found[name] = crossed
-            said = f"{n:,} categories, encoded by what they say about the target{tail}"
-            encoding = tuple(encoded.ravel().tolist())
-            readings[name] = replace(used, note=said, encoding=encoding)
-        elif not asked and not columns[name].is_text:  # keys of places or times have an order
+            why = "that say nothing about the target"
+        if not asked and not columns[name].is_text:  # keys of places or times have an order
             readings[name] = read_as(columns[name], "number")
         elif not asked:
-            why = "no target to encode them by" if not options.codes else "too many for a density"
-            said = f"left out, text with {n:,} different values and {why}{tail}"
+            said = f"left out, text with {n:,} different values {why}{tail}"
             note = f"{said}: {overrule(name, 'category')}"
             readings[name] = replace(reading, left_out=True, note=note)
     return found
@@ -168,6 +172,36 @@ def _cross_fitted(
     for train, test in folds.split(known) if len(known) >= _FOLDS else ():
         of_rows[known[test]] = encoded(known[train], codes[known[test], None].astype(int))
     return of_rows, encoded(known, levels)
+
+
+def _lowers_loss(codes: FloatArray, n: int, others: FloatArray, targets: FloatArray) -> bool:
+    """Return whether encoded categories lower the squared error of forests in folds.
+
+    By more than the standard error, for ranks of the targets, beside the other columns: against
+    none and against shuffled categories, as any further column may keep trees from overfitting.
+    Encodings that say nothing do harm: where other columns tell the category, the difference
+    between those of two rows tells their targets, but only in training.
+    """
+    from scipy.stats import rankdata
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng = np.random.default_rng(0)
+    known = rng.permutation(np.flatnonzero(~np.isnan(targets).any(axis=1)))[:_TRIAL_ROWS]
+    if len(known) < _TRIALS:
+        return False
+    y, others = rankdata(targets[known], axis=0) / len(known), np.clip(others[known], -1e30, 1e30)
+    tried = codes[known], rng.permutation(codes[known]), np.zeros(len(y))
+    losses = np.zeros((len(tried), len(y)))
+    for loss, own in zip(losses, tried, strict=True):
+        for train, test in KFold(_TRIALS).split(y):
+            crossed, encoded = _cross_fitted(own[train], n, y[train])
+            later = np.where(own[test, None] < 0, np.nan, encoded[own[test].astype(int)])
+            forest = RandomForestRegressor(**_FOREST, max_samples=min(1000, len(train)))
+            forest.fit(np.hstack([others[train], crossed]), y[train].squeeze())
+            answers = forest.predict(np.hstack([others[test], later])).reshape(len(test), -1)
+            loss[test] = ((answers - y[test]) ** 2).sum(axis=1)
+    gains = losses[1:] - losses[0]
+    return bool((gains.mean(axis=1) > gains.std(axis=1) / np.sqrt(len(y))).all())
 
 
 def _without_ids(
