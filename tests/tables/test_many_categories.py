@@ -139,6 +139,12 @@ def test_categories_that_say_nothing_about_the_target_are_left_out_with_the_way_
         assert ColumnPlan.of(frame, y, kinds=KINDS).by_name["state"].encoding
 
 
+def test_encodings_grow_with_the_targets_however_large():
+    small = ColumnPlan.of(table(), Y).by_name["state"].encoding
+    large = ColumnPlan.of(table(), 2.0**600 * Y).by_name["state"].encoding
+    np.testing.assert_array_equal(np.array(large), 2.0**600 * np.array(small))
+
+
 def test_a_density_of_categories_takes_many():
     frame = table()
     frame.loc[::5, "state"] = None

@@ -63,8 +63,8 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
     ----------
     max_categories : int, default=30
         A column of words with more different values than this is encoded by what they say about
-        ``y``, if that lowers the loss of a forest in folds; otherwise, and without ``y``, it is left
-        out, unless ``kinds`` or its type say that these are categories.
+        ``y``, if that lowers the loss of forests in folds; otherwise, and without ``y``, it is
+        left out, unless ``kinds`` or its type say that these are categories.
     keep_ids : bool, default=False
         Whether to keep columns that only name the rows: whole numbers that count them and say
         nothing about any other column, or a different word in each.

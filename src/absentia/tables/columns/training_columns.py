@@ -165,7 +165,9 @@ def _cross_fitted(
         parts = []
         for target in targets[rows].T:
             encoder = TargetEncoder(categories=[levels.ravel()], target_type="continuous")
-            parts.append(encoder.fit(codes[rows, None].astype(int), target).transform(wanted))
+            unit = np.ldexp(1.0, int(np.frexp(np.abs(target).max())[1]) - 1)  # squares overflow
+            encoder.fit(codes[rows, None].astype(int), target / unit)
+            parts.append(unit * encoder.transform(wanted))
         return np.hstack(parts)
 
     folds = KFold(_FOLDS, shuffle=True, random_state=0)
@@ -187,7 +189,7 @@ def _lowers_loss(codes: FloatArray, n: int, others: FloatArray, targets: FloatAr
 
     rng = np.random.default_rng(0)
     known = rng.permutation(np.flatnonzero(~np.isnan(targets).any(axis=1)))[:_TRIAL_ROWS]
-    if len(known) < _TRIALS:
+    if len(known) < _TRIALS * _FOLDS:
         return False
     y, others = rankdata(targets[known], axis=0) / len(known), np.clip(others[known], -1e30, 1e30)
     tried = codes[known], rng.permutation(codes[known]), np.zeros(len(y))
