@@ -108,7 +108,7 @@ def test_features_are_named_or_a_transformer():
 
 
 def test_folds_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="cv gives no split of the rows"):
+    with pytest.raises(ValueError, match="cv must be a number of folds"):
         fit(absentia.KernelRidgeCV(cv=[]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
@@ -155,6 +155,8 @@ NOT_NEGATIVES = _array_of(NOT_NEGATIVE, "a list of at least one non-negative num
 #: A point.
 CENTRE = _array_of(FINITE, "one finite number per column")
 
+#: Weight of what is missing: a number for all columns, or one for each.
+WEIGHTS = NOT_NEGATIVE | _array_of(NOT_NEGATIVE, "an array of such numbers, one per column")
 #: Weight of differences in columns of categories: a number for all of them, or one for each.
 CATEGORY_WEIGHT = NOT_NEGATIVE | _array_of(
     NOT_NEGATIVE, "an array of such numbers, one per column of categories"
@@ -221,9 +223,24 @@ THREADS = Rule(
 )
 
 
+#: Similarities of categories; those of each column are checked with its categories.
+SIMILARITIES = words(None, "ordered") | Rule(
+    ("a list with one entry per column of categories", "a dictionary"),
+    lambda value: isinstance(value, list | tuple | Mapping),
+)
+
+
+def _is_matrix(value: Any) -> bool:
+    try:
+        matrix = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return matrix.ndim == 2 and len({*matrix.shape}) == 1 and bool(np.isfinite(matrix).all())
+
+
 #: Names of distances, for parameters ``metric``; the shape of a matrix is checked with the columns.
 METRIC = words("euclidean", "mahalanobis", "learned") | Rule(
-    ("a matrix",), lambda value: not isinstance(value, str)
+    ("a finite, symmetric matrix (numpy.diag(weights) for one weight per column)",), _is_matrix
 )
 
 
@@ -238,16 +255,41 @@ def _is_seed(value: Any) -> bool:
 SEED = Rule(("None", "an integer from 0 to 2**32 - 1", "a numpy.random.RandomState"), _is_seed)
 
 
+def _is_cv(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        pairs = [pair for pair in value if isinstance(pair, list | tuple) and len(pair) == 2]
+        return len(pairs) == len(value) > 0 and {np.ndim(a) for pair in pairs for a in pair} == {1}
+    splits = hasattr(value, "split") and not isinstance(value, str | bytes)
+    return splits or hasattr(value, "__next__") or value is None or count_from(2).admits(value)
+
+
+CV = Rule(
+    (
+        *("a number of folds from 2", "a splitter of scikit-learn"),
+        *("a list of pairs of row numbers (for training, for testing)", "None"),
+    ),
+    _is_cv,
+)
+
+
 #: Rules of parameters that mean the same in most classes; ``_rules`` of a class come before.
 _COMMON = {
     "C": POSITIVE,
     "cache_size": NOT_NEGATIVE,
+    "category_similarities": SIMILARITIES,
+    "category_weight": CATEGORY_WEIGHT | words("scale"),
     "class_weight": CLASS_WEIGHT,
+    "coef0": FINITE,
+    "cv": CV,
+    "landmarks": words("kmeans++", "leverage", "uniform"),
+    "mask_weight": WEIGHTS | words(None),
     "max_iter": COUNT,
     "metric": METRIC,
+    "n_components": MANY,
     "n_jobs": THREADS,
     "random_state": SEED,
     "tol": POSITIVE,
+    "weight": WEIGHTS,
 }
 
 

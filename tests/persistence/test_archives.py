@@ -13,13 +13,19 @@ from sklearn.isotonic import IsotonicRegression
 
 from absentia import (
     SVC,
+    AutoRegressor,
     GaussianProcessRegressor,
     KernelRidge,
+    KernelRidgeCV,
     LargeScaleRidge,
+    MaskKernel,
     NuSVR,
+    Nystroem,
     load,
     save,
 )
+from absentia.persistence.kinds import parameter_names
+from estimators import estimators, small, task_of
 from machines.contract import table, targets_of
 from persistence.hostile_files import rewrite
 from persistence.test_model_files import save_unchecked
@@ -102,15 +108,59 @@ def test_a_model_that_may_answer_nan_is_saved(tmp_path):
         (KernelRidge, "density", "x", "density must be"),
         (NuSVR, "cache_size", "x", "cache_size must be"),
         (NuSVR, "shrinking", 2, "shrinking must be"),
+        (NuSVR, "mask_weight", [0.5, -1.0, 0.5], "mask_weight must be"),
+        (NuSVR, "mask_weight", "much", "mask_weight must be"),
+        (Nystroem, "kernel", "../../etc/passwd", "kernel must be"),
+        (Nystroem, "landmarks", "best", "landmarks must be"),
+        (LargeScaleRidge, "features", "best", "features must be"),
+        (LargeScaleRidge, "metric", np.full((3, 3), np.nan), "metric must be"),
+        (KernelRidgeCV, "alphas", (1.0, -1.0), "alpha must be"),
+        (KernelRidgeCV, "gammas", (0.1, "best"), "gamma must be"),
+        (KernelRidgeCV, "scoring", "best", "scoring"),
+        (KernelRidgeCV, "cv", [1.0], "cv must be"),
+        (AutoRegressor, "members", "all", "members must be 'default' or a list of"),
+        (AutoRegressor, "members", (), "members must be"),
+        (AutoRegressor, "members", ("beliefs", "nothing"), "members must be"),
+        (AutoRegressor, "members", ("beliefs", ("mine", 4)), "members must be"),
+        (AutoRegressor, "density", "best", "density must be"),
     ],
 )
 def test_parameters_that_no_fit_accepts_are_refused(make, name, value, message, tmp_path):
-    model = make().fit(table(), targets_of("numbers"))
+    model = small(make).fit(table(), targets_of("numbers"))
     save(model, tmp_path / "model")
     setattr(model, name, value)
     save_unchecked(model, tmp_path / "model")
     with pytest.raises(ValueError, match=message):
         load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, "much", [0.5, -1.0, 0.5], [[1.0]]])
+@pytest.mark.parametrize("where", ["kernel", "kernel_"])
+def test_weights_of_a_mask_kernel_that_no_fit_accepts_are_refused(where, weight, tmp_path):
+    model = KernelRidge(kernel=2.0 * MaskKernel()).fit(table(), targets_of("numbers"))
+    save(model, tmp_path / "model")
+    getattr(model, where).kernel.weight = weight
+    save_unchecked(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="weight must be a non-negative number"):
+        load(tmp_path / "model")
+
+
+#: Parameters of which only the table says whether they fit, and a number or a word for a hole.
+OF_COLUMNS = {"categories", "category_similarities", "kinds", "missing_values", "supports"}
+
+
+@pytest.mark.parametrize("kind", estimators())
+def test_nonsense_is_refused_as_any_parameter(kind, tmp_path):
+    X, y = table(), targets_of(task_of(kind))
+    model = small(kind).fit(X, y)
+    save(model, tmp_path / "model")
+    for name in {*parameter_names(kind)} - OF_COLUMNS:
+        known = getattr(model, name)
+        for value in ([{"nonsense": -1.5}], "../../etc/passwd"):
+            setattr(model, name, value)
+            with pytest.raises((TypeError, ValueError)):
+                save(model, tmp_path / "model")
+        setattr(model, name, known)
 
 
 def test_parameters_that_only_the_solver_knows_are_refused(tmp_path):

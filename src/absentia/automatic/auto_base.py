@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from absentia.automatic.assembly import Assembled, assemble
 from absentia.automatic.committee import Committee, MemberTable
 from absentia.automatic.folds import Settings
+from absentia.automatic.member_specs import MEMBERS
 from absentia.automatic.member_tuning import LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import MissingValues
@@ -83,6 +84,7 @@ class AutoMachine(TakesMissing, ShowsColumns):
     encoder_: TableEncoder | None = field(init=False)
 
     _rules: ClassVar[dict[str, Rule]] = {
+        "members": MEMBERS,
         "time_budget": POSITIVE | words(None),
         "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
         "n_splits": count_from(2),

@@ -32,6 +32,7 @@ from absentia.densities.fit_density import DensityLike
 from absentia.engine.threads import n_threads
 from absentia.machines import GaussianProcessClassifier, GaussianProcessRegressor
 from absentia.optional_imports import optional_import
+from absentia.parameters import Rule, words
 from absentia.tables import FloatArray
 from absentia.tables.known_limits import KeepsLimits
 
@@ -217,29 +218,34 @@ SPECS = {
 # fmt: on
 
 
+def _is_members(value: Any) -> bool:
+    if not isinstance(value, list | tuple):
+        return False
+    named = [member for member in value if isinstance(member, str)]
+    pairs = [member for member in value if isinstance(member, tuple) and len(member) == 2]
+    known = all(name in SPECS for name in named)
+    known &= all(hasattr(estimator, "fit") for _, estimator in pairs)
+    return known and len(named) + len(pairs) == len(value) > 0
+
+
+#: The parameter ``members``.
+MEMBERS = words("default") | Rule(
+    (f"a list of at least one of {', '.join(SPECS)} and pairs of a name and an estimator",),
+    _is_members,
+)
+
+
 def plan_members(rows: LearningRows, settings: Settings) -> list[MemberPlan]:
     """Return the plans of the members to try: those of their specs, and users' estimators."""
     members = settings.members
     if isinstance(members, str):
-        if members != "default":
-            raise ValueError(
-                f"members must be 'default' or a list of members, found {members!r}; there are "
-                f"{', '.join(SPECS)}."
-            )
         members = [name for name, spec in SPECS.items() if spec.default(rows)]
     plans: list[MemberPlan] = []
     for member in members:
-        if isinstance(member, str) and member in SPECS:
+        if isinstance(member, str):
             plans.append(SPECS[member].plan(rows, settings))
-        elif isinstance(member, tuple) and len(member) == 2 and hasattr(member[1], "fit"):
+        else:
             name, estimator = member
             kind = type(estimator).__name__
             plans.append(EstimatorPlan(estimator, name=str(name), description=kind, averages=True))
-        else:
-            raise ValueError(
-                f"There is no member {member!r}; the members are {', '.join(SPECS)}, and pairs "
-                "of a name and an estimator."
-            )
-    if not plans:
-        raise ValueError("members is empty: expected 'default' or at least one member.")
     return plans

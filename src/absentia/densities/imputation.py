@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from absentia.densities.associations import bootstrap_fits
 from absentia.densities.base import Density
 from absentia.densities.fit_density import DensityLike, make_density
-from absentia.parameters import COUNT, FLAG, RandomState, check_parameters, declared, words
+from absentia.parameters import COUNT, FLAG, RandomState, Rule, check_parameters, declared, words
 from absentia.tables import FloatArray, IntArray, Table, TableLike, plan_of, table_as
 from absentia.tables.reading import as_arrow, is_frame, native_frame
 from absentia.tables.rows import TakesMissing
@@ -71,7 +71,8 @@ class DensityImputer(TransformerMixin, TakesMissing):
     """
 
     _rules = {  # noqa: RUF012
-        "strategy": words("mean", "median", "mode", "draw")
+        "strategy": words("mean", "median", "mode", "draw"),
+        "missing_values": Rule(("one value",), lambda value: np.ndim(value) == 0),
     }
 
     density_: BaseEstimator = field(init=False)

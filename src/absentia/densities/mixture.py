@@ -19,6 +19,7 @@ from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories, Training
 from absentia.missingness import Patterns
 from absentia.parameters import (
     COUNT,
+    COUNT_OR_ZERO,
     FloatMatrix,
     FloatStack,
     FloatVector,
@@ -189,6 +190,11 @@ class MixtureDensity(EMDensity):
         return np.exp(log_normalised(self._log_joint(X))[0])
 
 
+def _are_columns(value: Any) -> bool:
+    columns = list(value) if np.iterable(value) and not isinstance(value, str) else [-1]
+    return all(isinstance(column, str) or COUNT_OR_ZERO.admits(column) for column in columns)
+
+
 @declared
 class MixedDensity(MixtureDensity):
     """A mixture for tables of numbers and categories, learned from incomplete rows.
@@ -261,7 +267,9 @@ converged_, n_features_in_, feature_names_in_
 
     name = "mixed"
     _rules: ClassVar[dict[str, Rule]] = {
-        "smoothing": number_between(1e-6, expected="a number of rows of at least 1e-6")
+        "categories": words("auto")
+        | Rule(("a list of names and numbers of columns",), _are_columns),
+        "smoothing": number_between(1e-6, expected="a number of rows of at least 1e-6"),
     }
 
     categories_: list[np.ndarray] = field(init=False)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike, believe, fit_density, prior_of
 from absentia.kernels.metric import warn_of_gross_values
-from absentia.parameters import GAMMA, GAMMAS, MANY, Rule, check_parameters, declared, words
+from absentia.parameters import GAMMA, GAMMAS, Rule, check_parameters, declared, words
 from absentia.tables import (
     FloatArray,
     Learned,
@@ -76,10 +76,7 @@ class BeliefFeatures(MapsRows):
     density_: BaseEstimator | None
     _n_belief_columns: int
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": MANY,
-        "gamma": GAMMA | GAMMAS | words("scale"),
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | GAMMAS | words("scale")}
 
     def fit(
         self, X: TableLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -19,12 +19,9 @@ from absentia.kernels.gram.tiles import origin_of, squares_of
 from absentia.kernels.metric import Widths, widths_from_variance
 from absentia.kernels.named_kernels import CategoryWeight, KernelLike, MaskWeight, make_kernel
 from absentia.missingness import Patterns
-from absentia.parameters import FloatMatrix, RandomState, declared, words
+from absentia.parameters import FloatMatrix, RandomState, declared
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, WordsAs
 from absentia.tables.streams import Stream
-
-#: Rules for the choice of landmarks among the candidates.
-LANDMARK_RULES = ("kmeans++", "leverage", "uniform")
 
 # Candidates per landmark: enough to choose from, few enough that choosing costs less than using.
 _CANDIDATES = 20
@@ -58,7 +55,6 @@ def choose_landmarks(
     others are far. ``"leverage"`` draws rows by their approximate ridge leverage under the kernel:
     how much of the regression a row decides on its own. ``"uniform"`` draws at random.
     """
-    words(*LANDMARK_RULES).check("landmarks", rule)
     if n_landmarks >= len(candidates):
         return np.arange(len(candidates))
     if rule == "kmeans++":
@@ -205,19 +201,20 @@ class Nystroem(BeliefFeatures):
     random_state: RandomState = None
 
     def _words(self) -> WordsAs:
-        return words_for(self.density) if self._make_kernel().takes_categories else "indicators"
+        known = self._validated_kernel().takes_categories
+        return words_for(self.density) if known else "indicators"
 
-    def _make_kernel(self) -> Kernel:
+    def _validated_kernel(self) -> Kernel:
         return make_kernel(self.kernel, self.gamma, self.mask_weight, self.category_weight)
 
     def _widths_from_variance(self) -> bool:
-        return widths_from_variance(self._make_kernel())
+        return widths_from_variance(self._validated_kernel())
 
     def _learn(self, density: BaseEstimator | None, rows: MemoryRows | Stream) -> Learned:
         n_components = int(self.n_components)
         rng = check_random_state(self.random_state)
         beliefs = believe(density, rows.some_rows(_SAMPLED * n_components, rng))
-        kernel = self._make_kernel().resolve(beliefs.prior)
+        kernel = self._validated_kernel().resolve(beliefs.prior)
         n_landmarks = min(n_components, len(beliefs))
         complete_first, patterns = self.prefer_complete, beliefs.missing_patterns
         candidates = beliefs[candidate_rows(patterns, n_landmarks, complete_first, rng)]

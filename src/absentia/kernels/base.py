@@ -20,6 +20,8 @@ from sklearn.base import BaseEstimator, clone
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.metric import resolved_widths
 from absentia.parameters import (
+    GAMMA,
+    GAMMAS,
     NOT_NEGATIVE,
     Rule,
     check_parameters,
@@ -37,6 +39,7 @@ DIAGONAL = Rule(
     ("'independent' (two independent draws of a row)", "'same' (one and the same draw twice)"),
     words("independent", "same").admits,
 )
+_KERNEL = Rule(("a Kernel",), lambda value: isinstance(value, Kernel))
 _Kernel = TypeVar("_Kernel", bound="Kernel")
 
 
@@ -72,7 +75,12 @@ class Kernel(BaseEstimator, ABC):
     name: ClassVar[str | None] = None
 
     #: Allowed values of parameters; a kernel adds its own, and checks them in ``resolve``.
-    _rules: ClassVar[dict[str, Rule]] = {"diagonal": DIAGONAL}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "diagonal": DIAGONAL,
+        "factor": NOT_NEGATIVE,
+        "gamma": GAMMA | GAMMAS | words("scale", "auto"),
+        **dict.fromkeys(("left", "right", "kernel"), _KERNEL),
+    }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

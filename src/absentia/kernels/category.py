@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,15 @@ from scipy.special import logsumexp
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, numbers_per_column, with_params
 from absentia.kernels.gram.tiles import symmetrised
-from absentia.parameters import declared, numbers, shown, words
+from absentia.parameters import (
+    CATEGORY_WEIGHT,
+    SIMILARITIES,
+    Rule,
+    declared,
+    numbers,
+    shown,
+    words,
+)
 from absentia.tables import FloatArray, IntArray
 
 #: For each column of categories a matrix; None where different categories are not alike at all.
@@ -179,6 +187,11 @@ class CategoryKernel(Kernel):
     """
 
     takes_categories = True
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "similarities": SIMILARITIES,
+        "weight": CATEGORY_WEIGHT | words("scale"),
+    }
 
     weight: float | str | ArrayLike = field(default="scale", kw_only=False)
     similarities: Any = field(default=None, kw_only=False)

@@ -21,7 +21,7 @@ from absentia.kernels.belief_moments import (
 from absentia.kernels.gram.expected import in_kernel_units
 from absentia.kernels.gram.tiles import assembled, squares_of, symmetrised
 from absentia.kernels.metric import Smoothing
-from absentia.parameters import CENTRE, FINITE, Rule, check_parameters, declared, finite, words
+from absentia.parameters import CENTRE, Rule, check_parameters, declared, finite, words
 from absentia.tables import FloatArray
 
 #: Squared length of the mean over the sum of variances from which "auto" takes the mean off.
@@ -171,8 +171,7 @@ class ExpectedPolynomial(Kernel):
 
     name = "expected-polynomial"
     _rules: ClassVar[dict[str, Rule]] = {
-        "degree": Rule(("2", "3"), lambda degree: finite(degree) in (2.0, 3.0)),
-        "coef0": FINITE,
+        "degree": Rule(("2", "3"), lambda degree: finite(degree) in (2.0, 3.0))
     }
 
     degree: int = field(default=2, kw_only=False)

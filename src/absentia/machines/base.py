@@ -65,9 +65,9 @@ from absentia.machines.validation import (
     weight_of_kept,
 )
 from absentia.parameters import (
-    CATEGORY_WEIGHT,
     GAMMA,
     GAMMAS,
+    WEIGHTS,
     FloatVector,
     Rule,
     check_parameters,
@@ -136,7 +136,7 @@ class KernelMachine(ShowsColumns):
     #: Valid values of parameters; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": GAMMA | GAMMAS | words("scale", "auto", "loo", "loo-ard"),
-        "category_weight": CATEGORY_WEIGHT | words("scale"),
+        "mask_weight": WEIGHTS | words(None, "optimize"),
         "width_prior": WIDTH_PRIOR,
         "shift": words("ignore", "warn", "error"),
     }

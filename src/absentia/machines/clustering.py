@@ -87,7 +87,9 @@ class SpectralClustering(_Clustering):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": COUNT | words(None),
+        "eigen_solver": words("arpack", "lobpcg", "amg", None),
         "eigen_tol": NOT_NEGATIVE | words("auto"),
+        "assign_labels": words("kmeans", "discretize", "cluster_qr"),
     }
 
     n_components: int | None = None

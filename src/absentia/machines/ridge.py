@@ -46,7 +46,7 @@ def _are_ridges(alpha: Any) -> bool:
     values = np.asarray(alpha)
     if values.dtype.kind == "O" and isinstance(alpha, int):  # more than 64 bits
         return finite(alpha) is not None and alpha >= 0
-    if values.dtype.kind not in "iuf" or values.ndim > 1:
+    if values.dtype.kind not in "iuf" or values.ndim > 1 or not values.size:
         return False
     return bool((np.isfinite(values) & (values >= 0)).all())
 

@@ -32,6 +32,7 @@ from absentia.machines.gram_matrices import (
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
 from absentia.parameters import (
     COUNT,
+    COUNT_OR_ZERO,
     INFINITE,
     NOT_NEGATIVE,
     POSITIVE,
@@ -84,6 +85,7 @@ class SupportVectorMachine(KernelMachine):
 
     _rules: ClassVar[dict[str, Rule]] = {
         "C": POSITIVE | INFINITE,
+        "degree": COUNT_OR_ZERO,
         "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
         "epsilon": NOT_NEGATIVE,
         # libsvm never comes to an end where rounding is larger than the tolerance.

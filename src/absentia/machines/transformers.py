@@ -27,6 +27,7 @@ from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
 from absentia.parameters import (
     COUNT,
+    COUNT_OR_ZERO,
     NOT_NEGATIVE,
     FloatMatrix,
     FloatVector,
@@ -167,7 +168,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnsupervisedM
     (50, 2)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"tol": NOT_NEGATIVE, "max_iter": COUNT | words(None)}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "alpha": NOT_NEGATIVE,
+        "n_components": COUNT | words(None),
+        "eigen_solver": words("auto", "dense", "arpack", "randomized"),
+        "tol": NOT_NEGATIVE,
+        "max_iter": COUNT | words(None),
+        "iterated_power": COUNT_OR_ZERO | words("auto"),
+    }
 
     eigenvalues_: FloatVector = field(init=False)
     eigenvectors_: FloatMatrix = field(init=False)

@@ -245,14 +245,8 @@ def checked_weights(
 
 def checked_splits(cv: Any, y: np.ndarray, groups: Any = None, *, classifier: bool) -> list[Split]:
     """Return training and held-out rows of each fold of a parameter ``cv``."""
-    try:
-        splitter = check_cv(cv, y, classifier=classifier)
-        splits = [(train, test) for train, test in splitter.split(np.empty((len(y), 1)), y, groups)]
-    except TypeError as error:
-        raise ValueError(
-            "cv must be a number of folds, a splitter of scikit-learn, or a list of pairs of row "
-            f"numbers, for training and for testing, found {shown(cv)}."
-        ) from error
+    splitter = check_cv(cv, y, classifier=classifier)
+    splits = [(train, test) for train, test in splitter.split(np.empty((len(y), 1)), y, groups)]
     require(splits, f"cv gives no split of the rows, found {shown(cv)}: use cv=5.")
     return splits
 

@@ -175,12 +175,13 @@ def _check_parameters(value: BaseEstimator) -> None:
     # Looked up in the class: a FrozenEstimator delegates to the estimator that it holds.
     if hasattr(kind, "_parameter_constraints"):
         value._validate_params()
-    elif hasattr(kind, "_validated_kernel"):
-        check_parameters(value)
-        (value._plain() if hasattr(kind, "_plain") else value)._validated_kernel()
-        make_density(value.density)
     elif kind.__module__.startswith("absentia."):
         check_parameters(value)
+        if hasattr(kind, "_validated_kernel"):
+            value._validated_kernel()
+        default, density = getattr(kind, "density", None), vars(value).get("density")
+        if not (type(density) is type(default) and density == default):  # "auto" and None for some
+            make_density(density)
 
 
 def _check_predictions(model: BaseEstimator, may_be_nan: bool) -> None:

@@ -29,6 +29,7 @@ from absentia.densities.fit_density import DensityLike
 from absentia.machines.validation import warn_of_other_order
 from absentia.parameters import (
     COUNT,
+    CV,
     ESTIMATOR,
     FRACTION,
     FloatMatrix,
@@ -62,7 +63,10 @@ from absentia.tables.rows import row_weights
 from absentia.tables.stored import InconsistentError
 
 _FOLDS = 5
-_SPLITS = Rule(("a list of pairs of row indices",), lambda value: isinstance(value, list))
+_SPLITS = Rule(
+    ("a list of pairs of row indices",),
+    lambda value: isinstance(value, list) and CV.admits(value),
+)
 
 
 @declared
@@ -90,6 +94,7 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
     _rules: ClassVar[dict[str, Rule]] = {
         "estimator": ESTIMATOR,
         "method": words("nested*", "nested", "exact", "weighted", "split", "cross"),
+        "mechanism": Rule(("None", "a function"), lambda value: value is None or callable(value)),
         "n_draws": COUNT,
         "coverage": FRACTION,
         "calibration_size": FRACTION,

@@ -75,7 +75,14 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     patterns_: BoolMatrix = field(init=False)
     n_features_in_: int = field(init=False)
 
-    _rules: ClassVar[dict[str, Rule]] = {"n_draws": DRAWS, "known": words("average", "model")}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "estimator": Rule(
+            ("an estimator", "FrozenEstimator(model) for a model that is fitted already"),
+            lambda value: not isinstance(value, type) and hasattr(value, "fit"),
+        ),
+        "n_draws": DRAWS,
+        "known": words("average", "model"),
+    }
 
     _method: str = field(init=False)
     _format: RowFormat = field(init=False)
@@ -108,11 +115,6 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         self
         """
         check_parameters(self)
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise TypeError(
-                "estimator must be an estimator, or FrozenEstimator(model) for a model that is "
-                f"fitted already, found {self.estimator!r}."
-            )
         X = native_frame(X)
         density = self._unfitted_density(X)
         plan = plan_of(density.estimator) if isinstance(density, FrozenEstimator) else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.parameters import FloatMatrix, declared
+from absentia.parameters import COUNT, FloatMatrix, Rule, check_parameters, declared
 from absentia.tables.column_plan import ColumnPlan, ReadFrame, ShowsColumns
 from absentia.tables.reading import (
     FloatArray,
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["TableEncoder"]
+
+
+def _mapping(expected: str) -> Rule:
+    return Rule((expected, "None"), lambda value: value is None or isinstance(value, Mapping))
 
 
 @declared
@@ -130,6 +134,12 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
            [       nan, 1.9723e+04,        nan]])
     """
 
+    _rules: ClassVar[dict[str, Rule]] = {
+        "max_categories": COUNT,
+        "kinds": _mapping("a dictionary from column to kind, such as {'zip': 'category'}"),
+        "supports": _mapping("a dictionary from column to support, such as {'dose': (0, 9)}"),
+    }
+
     columns_: list[str] = field(init=False)
     kinds_: list[str] = field(init=False)
     categories_: dict[str, list[str]] = field(init=False)
@@ -158,11 +168,7 @@ class TableEncoder(TransformerMixin, TakesMissing, ShowsColumns):
         return self._numbers(self._fit(X, y))
 
     def _fit(self, X: Any, y: ArrayLike | None) -> ReadFrame:
-        if not (self.kinds is None or isinstance(self.kinds, Mapping)):
-            raise TypeError(
-                "kinds must be a dictionary from column to kind, such as {'zip': 'category'}, "
-                f"found {self.kinds!r}."
-            )
+        check_parameters(self)
         # The notes have what would be warned of.
         read = ColumnPlan.read_training(X, y, warn=False, **self.get_params(deep=False))
         plan = read.table.plan

@@ -271,11 +271,7 @@ class CategoryColumns:
 
 def find_columns(categories: Any, rows: Rows) -> list[int]:
     """Return the numbers of the columns that hold categories, ascending."""
-    if isinstance(categories, str) or not np.iterable(categories):
-        if not (isinstance(categories, str) and categories == "auto"):
-            raise ValueError(
-                f"categories must be 'auto' or a list of columns, found {categories!r}."
-            )
+    if isinstance(categories, str):
         return list(rows.category_columns) if isinstance(rows, Table) else []
     labels = rows.labels
     found = set(rows.category_columns if isinstance(rows, Table) else ())

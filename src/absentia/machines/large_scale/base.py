@@ -29,14 +29,17 @@ from absentia.machines.large_scale.summed_optimum import (
 from absentia.machines.losses import Loss
 from absentia.machines.validation import warn_of_other_order, warn_of_unequal_ranges
 from absentia.parameters import (
+    GAMMA,
+    GAMMAS,
     FloatMatrix,
     FloatStack,
     FloatVector,
     RandomState,
+    Rule,
     check_parameters,
     declared,
     require,
-    shown,
+    words,
 )
 from absentia.tables import (
     FloatArray,
@@ -51,6 +54,13 @@ from absentia.tables import (
 from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import MemoryStream, Stream
+
+_TRANSFORMER = Rule(
+    ("a transformer such as FourierFeatures()",),
+    lambda value: (
+        not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "transform")
+    ),
+)
 
 
 @declared
@@ -72,6 +82,11 @@ class LargeScaleMachine(ShowsColumns):
     cache_size: float = 1000
     n_jobs: int | None = None
     random_state: RandomState = None
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "features": words("fourier", "nystroem", "passthrough") | _TRANSFORMER,
+        "gamma": GAMMA | GAMMAS | words("scale"),
+    }
 
     # Squared error is solved in one pass; machines with other losses have these parameters.
     tol: ClassVar[float] = 1e-6
@@ -214,26 +229,20 @@ class LargeScaleMachine(ShowsColumns):
             )
             if self.features == "nystroem":
                 return Nystroem(self.n_components, **shared)
-            if self.features == "passthrough":
-                return None
-        elif hasattr(self.features, "fit") and hasattr(self.features, "transform"):
-            defaults = (
-                (self.gamma, "scale"),
-                (self.metric, "euclidean"),
-                (self.category_weight, "scale"),
-            )
-            if self.mask_weight is not None or any(
-                not isinstance(given, str) or given != default for given, default in defaults
-            ):
-                raise ValueError(
-                    "gamma, metric, mask_weight or category_weight was given along with "
-                    f"features={self.features!r}, which has its own parameters. Set them there."
-                )
-            return clone(self.features)
-        raise ValueError(
-            "features must be 'fourier', 'nystroem', 'passthrough' (the columns themselves) or a "
-            f"transformer such as FourierFeatures(), found {shown(self.features)}."
+            return None
+        defaults = (
+            (self.gamma, "scale"),
+            (self.metric, "euclidean"),
+            (self.category_weight, "scale"),
         )
+        if self.mask_weight is not None or any(
+            not isinstance(given, str) or given != default for given, default in defaults
+        ):
+            raise ValueError(
+                "gamma, metric, mask_weight or category_weight was given along with "
+                f"features={self.features!r}, which has its own parameters. Set them there."
+            )
+        return clone(self.features)
 
     def _design(self, chunks: Stream, features: BaseEstimator) -> tuple[Stream, DesignOf]:
         """Return the rows and a map to their design matrix; features are cached if they fit."""

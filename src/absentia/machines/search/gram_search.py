@@ -118,16 +118,12 @@ class GramSearch(KernelMachine):
         groups : array-like of shape (n_samples,), optional
             For splitters such as :class:`sklearn.model_selection.GroupKFold`.
         """
-        check_parameters(self)
+        kernel = self._validated_kernel()
         check_matrix_size(X, type(self).__name__)
         plain = self._plain()
-        kernel = plain._validated_kernel()
         rows = open_memory(X, y, words=plain._words(kernel))
         warn_of_unequal_ranges(rows, kernel, self.gamma)
-        grid = self._grid(plain)
-        for candidate in ParameterGrid(grid):
-            clone(plain).set_params(**candidate)._validated_kernel()
-        scorer = self._scorer(plain)
+        grid, scorer = self._grid(plain), self._scorer(plain)
         warn_of_other_order(X, y)
         targets = self._check_targets(y, len(rows))
         weights = self._check_weights(sample_weight, targets, len(rows))
@@ -179,6 +175,18 @@ class GramSearch(KernelMachine):
                 "but no machine to predict with. Use refit=True, or fit a machine with them."
             )
         super()._check_fitted(attribute)
+
+    def _validated_kernel(self) -> Kernel:
+        """Validate the parameters with every value to try, and return the plain kernel."""
+        check_parameters(self)
+        plain = self._plain()
+        grid = self._grid(plain)
+        self._scorer(plain)
+        for name, values in grid.items():
+            for value in values:
+                first = {other: tried[0] for other, tried in grid.items()}
+                clone(plain).set_params(**first | {name: value})._validated_kernel()
+        return plain._validated_kernel()
 
     def _plain(self) -> KernelMachine:
         """Return the plain machine with all parameters that it shares with this one."""
