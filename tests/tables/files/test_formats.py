@@ -1,6 +1,7 @@
 """What is killed while it writes leaves the file as it was."""
 
 import gzip
+import io
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 from absentia import SVC, load, save
@@ -210,7 +212,20 @@ def test_an_excel_file_has_a_bound(tmp_path, monkeypatch):
         read_bytes((tmp_path / "t.xlsx").read_bytes(), "t.xlsx")
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.xlsx"])
+class SimpleReader:
+    """A reader of Arrow files that knows the columns and reads nothing."""
+
+    def __init__(self, open_file):
+        self.open_file = open_file
+
+    def __call__(self, content):
+        self.schema = self.open_file(content).schema
+        return self
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.csv.gz", "t.parquet", "t.xlsx", "t.feather", "t.arrow"]
+)
 def test_a_table_of_too_many_cells_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
     frame = pd.DataFrame({"a": np.zeros(2000), "b": 1.0})
     if name == "t.xlsx":
@@ -221,8 +236,67 @@ def test_a_table_of_too_many_cells_is_refused_before_it_is_read(tmp_path, monkey
     assert read_bytes(content, name, most_cells=4002)[0].shape == (2000, 2)
     for reader in ("read_csv", "read_parquet", "read_excel"):
         monkeypatch.setattr(pd, reader, None)
+    if "arrow" in name or "feather" in name:
+        monkeypatch.setattr(pyarrow.ipc, "open_file", SimpleReader(pyarrow.ipc.open_file))
     with pytest.raises(ValueError, match=r"(at most 1,000 cells are|32,000 bytes when unp)"):
         read_bytes(content, name, most_cells=1000)
+
+
+def packed(frame, compression="zstd", **options):
+    stream = io.BytesIO()
+    frame.to_feather(stream, compression=compression, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_packed_arrow_file_has_a_bound_before_it_is_unpacked(compression):
+    words = pd.Categorical(["word" * 100_000, "other"] * 5)
+    for column in (words, ["word" * 100_000] * 10):
+        content = packed(pd.DataFrame({"a": column}), compression)
+        assert len(content) < 20_000
+        assert read_bytes(content, "t.feather", most_cells=10**6)[0].shape == (10, 1)
+        pool = pyarrow.default_memory_pool()
+        before = pool.bytes_allocated()
+        with pytest.raises(ValueError, match="larger than 3,200 bytes when unpacked"):
+            read_bytes(content, "t.feather", most_cells=100)
+        assert pool.bytes_allocated() - before < 10_000
+    # What is not packed takes no more than the file.
+    content = packed(pd.DataFrame({"a": ["word" * 1000] * 10}), "uncompressed")
+    assert read_bytes(content, "t.arrow", most_cells=100)[0].shape == (10, 1)
+
+
+def test_the_size_of_an_arrow_file_is_that_of_all_its_batches():
+    polars = pytest.importorskip("polars")
+    frame = pd.DataFrame({"a": np.zeros(5000), "b": pd.Categorical(["u", "v"] * 2500)})
+    stream = io.BytesIO()
+    polars.from_pandas(frame).write_ipc(stream, compression="lz4")
+    for content in (packed(frame, chunksize=100), packed(frame, "uncompressed"), stream.getvalue()):
+        read, _ = read_bytes(content, "t.arrow", most_cells=10_000)
+        assert read["a"].tolist() == frame["a"].tolist()
+        with pytest.raises(ValueError, match="5,000 rows and 2 columns or more; at most 9,999"):
+            read_bytes(content, "t.arrow", most_cells=9_999)
+
+
+def test_damaged_arrow_files_are_refused_or_read():
+    frame = pd.DataFrame({"a": np.arange(300.0), "b": pd.Categorical(["u", "v", None] * 100)})
+    rng = np.random.default_rng(0)
+    refused = 0
+    for compression in ("lz4", "uncompressed"):
+        whole = np.frombuffer(packed(frame, compression, chunksize=100), np.uint8)
+        for _ in range(400):
+            content = whole.copy()
+            at = rng.integers(0, len(content), rng.integers(1, 5))
+            content[at] = rng.integers(0, 256, len(at))
+            try:
+                read_bytes(content[: None if rng.random() < 0.9 else -9].tobytes(), "t.arrow")
+            except ValueError as error:
+                refused += "cannot be read as Arrow" in str(error)
+    assert refused > 100
+
+
+def test_the_first_version_of_feather_is_named():
+    with pytest.raises(ValueError, match="write it again as Feather 2"):
+        read_bytes(b"FEA1" + bytes(100), "t.feather")
 
 
 def test_an_excel_file_with_a_title_finds_its_header_with_one_note(tmp_path):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
+from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
@@ -46,8 +47,8 @@ _JUST_MADE = 5.0
 _MOST_UNPACKED = 2**32
 #: Cells of a sheet, most of which may be empty.
 _MOST_CELLS = 50_000_000
-#: More cells than any table has, and bytes of text that a cell has at most, on average.
-_UNLIMITED, _CELL_BYTES = 2**62, 32
+#: More cells than memory has room for, and bytes of text that a cell has at most, on average.
+_UNLIMITED, _CELL_BYTES = 2**40, 32
 
 
 def read_bytes(
@@ -80,19 +81,23 @@ def read_bytes(
         return _read_excel(content, name, note, sheet, min(most_cells, _MOST_CELLS))
     if ending.endswith(_TEXT) or "." not in ending:
         text = unpacked(content, name, min(_CELL_BYTES * most_cells, _MOST_UNPACKED))
-        _check_size(name, text.count(b"\n"), 1, most_cells)
+        if refusal := _refusal(text.count(b"\n"), 1, most_cells):
+            raise ValueError(f"{name} {refusal}")
         frame = read_delimited(text, name, note)
         return frame, lambda: cells_as_written(text, name, list(frame.columns))
     old = " Save it as .xlsx or .csv first." if ending.endswith((".xls", ".ods")) else ""
     raise ValueError(f"{name} is not a known kind of file; expected {KNOWN} or .xlsx.{old}")
 
 
-def _check_size(name: str, n_rows: int, n_columns: int, most_cells: int) -> None:
+def _refusal(n_rows: int, n_columns: int, most_cells: int, n_bytes: int = 0) -> str:
+    """Return what is said of a table that is too large, nothing of others."""
+    most = min(_CELL_BYTES * most_cells, _MOST_UNPACKED)
     if n_rows * n_columns > most_cells:
-        raise ValueError(
-            f"{name} has {n_rows:,} rows and {n_columns:,} columns or more; at most "
-            f"{most_cells:,} cells are read here."
+        return (
+            f"has {n_rows:,} rows and {n_columns:,} columns or more; at most {most_cells:,} cells "
+            "are read here."
         )
+    return f"is larger than {most:,} bytes when unpacked." if n_bytes > most else ""
 
 
 def unpacked(content: bytes, name: str, most: int = _MOST_UNPACKED) -> bytes:
@@ -116,22 +121,78 @@ def unpacked(content: bytes, name: str, most: int = _MOST_UNPACKED) -> bytes:
 
 
 def _read_columns(content: bytes, name: str, kind: str, most_cells: int) -> pd.DataFrame:
-    optional_import("pyarrow", "tables", f"A{'n' * (kind == 'Arrow')} {kind} file")
+    arrow = optional_import("pyarrow", "tables", f"A{'n' * (kind == 'Arrow')} {kind} file")
     import pandas as pd
+    from pyarrow import ipc, parquet
 
-    read = pd.read_parquet if kind == "Parquet" else pd.read_feather
-    if kind == "Parquet":
-        from pyarrow import parquet
-
-        n_rows = n_columns = 0
-        with suppress(OSError, ValueError):  # which reading says
-            found = parquet.read_metadata(io.BytesIO(content))
-            n_rows, n_columns = found.num_rows, found.num_columns
-        _check_size(name, n_rows, n_columns, most_cells)
     try:
-        return read(io.BytesIO(content))
-    except (OSError, ValueError) as error:
+        if kind == "Parquet":
+            found = parquet.read_metadata(io.BytesIO(content))
+            n_rows, n_columns, n_bytes = found.num_rows, found.num_columns, 0
+        else:
+            buffer = arrow.py_buffer(content)
+            if content[:4] == b"FEA1":
+                raise ValueError("Feather 1 is no longer read, write it again as Feather 2")
+            reader = ipc.open_file(buffer)
+            n_rows, n_bytes = _arrow_size(content, buffer, ipc.read_message)
+            n_columns, n_bytes = len(reader.schema), n_bytes * (n_bytes > len(content))
+        refusal = _refusal(n_rows, n_columns, most_cells, n_bytes)
+        if not refusal and kind == "Parquet":
+            return pd.read_parquet(io.BytesIO(content))
+        if not refusal:
+            table = reader.read_all()
+            table.validate(full=True)  # or numbers of rows and places may lie outside of the memory
+            return table.to_pandas()
+    except Exception as error:  # pyarrow raises KeyError and others for damaged descriptions
         raise ValueError(f"{name} cannot be read as {kind}: {error}.") from error
+    raise ValueError(f"{name} {refusal}")
+
+
+def _arrow_size(content: bytes, buffer: Any, read_message: Callable[..., Any]) -> tuple[int, int]:
+    """Return the rows of an Arrow file and its bytes when unpacked, as its descriptions say.
+
+    The last bytes are a description (a "flatbuffer") of where dictionaries and batches of rows are;
+    each has a description of its own, and begins every compressed buffer with its unpacked size.
+    """
+    n_rows = n_bytes = 0
+    (length,) = unpack_from("<i", content, len(content) - 10)
+    last = content[len(content) - 10 - length :]
+    for kind in (2, 3):  # the fields with dictionaries and with batches of rows
+        for block in _entries(last, _follow(last, 0), kind, 24):
+            message = read_message(buffer.slice(*unpack_from("<q", last, block)))
+            about, body = memoryview(message.metadata), memoryview(message.body)
+            batch = _follow(about, _field(about, _follow(about, 0), 2))
+            if kind == 2:
+                batch = _follow(about, _field(about, batch, 1))
+            elif at := _field(about, batch, 0):
+                n_rows += max(0, *unpack_from("<q", about, at))
+            for entry in _entries(about, batch, 2, 16):
+                start, size = unpack_from("<qq", about, entry)
+                if size and _field(about, batch, 3):
+                    (size,) = max((size,), unpack_from("<q", body, start))
+                n_bytes += size
+    return n_rows, n_bytes
+
+
+def _field(described: Any, table: int, number: int) -> int:
+    """Return the place of a field of a table in a flatbuffer, 0 where it is left out."""
+    fields = table - unpack_from("<i", described, table)[0]
+    (size,) = unpack_from("<H", described, fields)
+    at = 4 + 2 * number
+    (place,) = unpack_from("<H", described, fields + at) if at < size else (0,)
+    return table + place if place else 0
+
+
+def _follow(described: Any, at: int) -> int:
+    return at + int(unpack_from("<I", described, at)[0])
+
+
+def _entries(described: Any, table: int, number: int, size: int) -> Iterable[int]:
+    """Return the places of the entries of a list in a flatbuffer."""
+    at = _field(described, table, number)
+    first = _follow(described, at) if at else 0
+    (n,) = unpack_from("<I", described, first) if at else (0,)
+    return range(first + 4, first + 4 + n * size, size)
 
 
 def _read_excel(
