@@ -127,3 +127,12 @@ def test_nearest_points_of_many_rows_at_once():
     assert (points <= upper + 1e-9).all()
     assert (np.abs(points - lower)[pulls > 1e-9] < 1e-9).all()
     assert (np.abs(points - upper)[pulls < -1e-9] < 1e-9).all()
+
+
+def test_one_multiplier_that_is_too_steep_leaves_its_row_where_it_was():
+    """Limits that contradict each other on equal columns, beside a column that agrees with all."""
+    R = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    lower, upper = np.array([[20.0, -INF, 20.0]]), np.array([[INF, -20.0, INF]])
+    points, pulls = nearest_within(R[None], lower, upper)
+    np.testing.assert_array_equal(points, np.zeros((1, 3)))
+    np.testing.assert_array_equal(pulls, np.zeros((1, 3)))

@@ -48,14 +48,14 @@ def test_costs_below_one_and_of_nothing_are_kept():
 
 def test_what_pays_by_a_limit_of_its_own():
     """A gain equal to the limit does not pay; one that costs nothing pays whatever the limit."""
-    gain = np.array([[0.2, 0.1], [np.nan, 0.1], [np.nan, np.nan], [0.1, 0.2]])
-    found = Measurements(("a", "b"), gain, np.array([2.0, 1.0]), np.ones(4), gain, 0.1)
-    np.testing.assert_array_equal(found.best_column, [-1, -1, -1, 1])
-    assert found.best == ["stop", "stop", "stop", "b"]
+    gain = np.array([[0.2, 0.1], [np.nan, 0.1], [np.nan, np.nan], [0.1, 0.2], [0.9, np.nan]])
+    found = Measurements(("a", "b"), gain, np.array([2.0, 1.0]), np.ones(5), gain, 0.1)
+    np.testing.assert_array_equal(found.best_column, [-1, -1, -1, 1, 0])
+    assert found.best == ["stop", "stop", "stop", "b", "a"]
     assert repr(found) == (
-        "Measurements for 4 rows of 2 columns, 3 rows with nothing worth measuring"
+        "Measurements for 5 rows of 2 columns, 3 rows with nothing worth measuring"
     )
     frame = found.to_frame()
-    assert frame["row"].tolist() == [0, 0, 1, 3, 3]
-    assert frame["column"].tolist() == ["a", "b", "b", "b", "a"]
-    assert frame["cost"].tolist() == [2.0, 1.0, 1.0, 1.0, 2.0]
+    assert frame["row"].tolist() == [0, 0, 1, 3, 3, 4]
+    assert frame["column"].tolist() == ["a", "b", "b", "b", "a", "a"]
+    assert frame["cost"].tolist() == [2.0, 1.0, 1.0, 1.0, 2.0, 2.0]

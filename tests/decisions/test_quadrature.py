@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from absentia import (
     GaussianProcessRegressor,
+    KernelRidge,
     LogisticRegression,
     MarginalRegressor,
     MixtureDensity,
@@ -153,3 +154,12 @@ def test_what_is_left_of_a_process_after_a_measurement():
     assert found.gain[0, 0] + left == pytest.approx(whole.model[0] + whole.missing[0], rel=2e-3)
     assert left == pytest.approx(whole.model[0] + whole.noise[0], rel=2e-2)
     np.testing.assert_array_equal(found.loss_before, process.predict(rows, return_std=True)[1] ** 2)
+
+
+def test_what_is_left_after_a_measurement_is_the_loss_less_its_gain():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    machine = KernelRidge().fit(X, 0.01 * X[:, 0])
+    found = measure_next(machine, np.array([[np.nan, np.nan], [0.3, np.nan]]))
+    left = found.loss_before[:, None] - found.gain
+    np.testing.assert_allclose(found.spread_after**2, np.maximum(left, 0.0), atol=1e-18)

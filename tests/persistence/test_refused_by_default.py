@@ -7,6 +7,7 @@ known, so most of them fail at the first name that no model has.
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +37,8 @@ from sklearn.preprocessing import (
 )
 
 from absentia import GaussianDensity, load, save
+from absentia.persistence.contents import _check_estimator, _check_shape
+from absentia.persistence.nodes import Reader
 from persistence.hostile_files import opened, rewrite, write
 from persistence.test_model_files import save_unchecked
 
@@ -381,3 +384,62 @@ def test_no_more_is_unpacked_than_is_declared(tmp_path):
     write(path, {"format": 4, "comment": "x" * 10**8}, parts)
     with pytest.raises(ValueError, match=r"16,777,21\d of them a description"):
         load(path)
+
+
+def test_limits_belong_to_what_is_allowed(tmp_path):
+    """Ten estimators inside each other, a million columns, and numbers up to 1e200 are loaded."""
+    save(nested(9), tmp_path / "model")
+    load(tmp_path / "model")
+    with pytest.raises(TypeError, match="more than 10 estimators inside each other"):
+        save(nested(10), tmp_path / "model")
+    wide = Ridge()
+    wide.n_features_in_ = 10**6
+    _check_estimator(wide)
+    wide.n_features_in_ += 1
+    with pytest.raises(ValueError, match="Ridge of 1000001 columns"):
+        _check_estimator(wide)
+    fitted = density()
+    fitted.log_likelihoods_ = np.array([-1e200, -1.0])
+    save(fitted, tmp_path / "model")
+    fitted.log_likelihoods_ = np.array([-1.01e200, -1.0])
+    with pytest.raises(TypeError, match=r"log_likelihoods_ holds a number beyond 1e\+200"):
+        save(fitted, tmp_path / "model")
+
+
+def test_nodes_are_counted_with_the_list_that_holds_them():
+    for nodes, size in ((1, 2), ([], 2), ([1, 2, 3], 5), ([[1], {"tuple": [2]}], 6)):
+        assert Reader([], size).model(nodes) is not None
+        with pytest.raises(ValueError, match="more than"):
+            Reader([], size - 1).model(nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "shape"),
+    [
+        ("predict_proba", 2, (1,)),
+        ("predict_proba", 3, (1, 2)),
+        ("decision_function", 3, (1,)),
+        ("decision_function", 4, (1, 5)),
+        ("predict", 3, (2,)),
+        ("predict", 3, (1, 1, 1)[:0]),
+    ],
+)
+def test_answers_of_another_shape_are_refused(name, classes, shape):
+    model = SimpleNamespace(classes_=np.arange(classes))
+    with pytest.raises(ValueError, match=r"has|answers one row by"):
+        _check_shape(model, name, np.zeros(shape))
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "shape"),
+    [
+        ("predict_proba", 3, (1, 3)),
+        ("decision_function", 2, (1,)),
+        ("decision_function", 4, (1, 4)),
+        ("decision_function", 4, (1, 6)),
+        ("decision_function", 1, (1,)),
+        ("predict", 3, (1,)),
+    ],
+)
+def test_answers_of_a_shape_that_fits_the_classes_are_kept(name, classes, shape):
+    _check_shape(SimpleNamespace(classes_=np.arange(classes)), name, np.zeros(shape))

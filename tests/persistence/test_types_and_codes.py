@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
-from absentia.persistence.kinds import kind_of_words
+from absentia.parameters import FloatVector
+from absentia.persistence.kinds import kind_of_words, words_of_annotation
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables.stored import FRAME_PARTS
 
@@ -114,3 +118,30 @@ def test_kinds_hold_what_their_words_say(words, held, refused):
     kind = kind_of_words(words)
     assert [kind.holds(value) for value in held] == [True] * len(held)
     assert [kind.holds(value) for value in refused] == [False] * len(refused)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        (dict[str, Any], "parameters"),
+        (dict[str, float], "dict of float"),
+        (dict[str, list[str]], "dict of list of str"),
+        (dict[str, int | None], "dict of int/none"),
+        (list[str], "list of str"),
+        (tuple[int, ...], "tuple of int"),
+        (tuple[int, str], "tuple of int/str"),
+        (float | FloatVector, "float | floats[1]"),
+        (np.ndarray, "labels"),
+        (Annotated[NDArray[np.intp], 2], "integers[2]"),
+        (Annotated[dict[str, Any], "results"], "results"),
+    ],
+)
+def test_annotations_stand_for_kinds(annotation, words):
+    assert words_of_annotation(annotation) == words
+
+
+def test_values_of_a_dictionary_and_not_its_keys_have_a_kind():
+    kind = kind_of_words(words_of_annotation(dict[str, float]))
+    assert kind.holds({"a": 1.0, "b": 2.0})
+    assert not kind.holds({"a": 1.0, "b": "two"})
+    assert not kind.holds([1.0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -27,7 +29,12 @@ from absentia import (
     KernelRidge,
     LogisticRegression,
 )
-from absentia.predictions.calibration import Comparison, PredictionIntervals, PredictionSets
+from absentia.predictions.calibration import (
+    Calibration,
+    Comparison,
+    PredictionIntervals,
+    PredictionSets,
+)
 from oracles import conformal as oracle
 
 METHODS = ("exact", "nested", "nested*", "split")
@@ -519,3 +526,14 @@ def test_two_estimators_are_two(linear):
     for estimators in ((linear,), (linear, "x"), {linear: 1, "y": 2}, (linear,) * 4):
         with pytest.raises(ValueError, match="two of them, for quantiles"):
             ConformalRegressor(estimators, conformity_score="quantile").fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("subsample", [1, 2, 7, 20, 39, 40, 41])
+def test_rows_that_hide_least_are_compared(subsample):
+    """As many as ``subsample``, and all others that hide as little as the last of them."""
+    masks = np.random.default_rng(0).random((40, 4)) < 0.4
+    calibration = Calibration(SimpleNamespace(mask=masks), (), np.zeros(40), np.ones(40))
+    for mask in np.unique(masks, axis=0):
+        for method in ("exact", "nested", "nested*"):
+            found = calibration._comparable(mask, method, subsample)
+            assert found.tolist() == oracle.comparable_rows(masks, mask, method, subsample)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import threading
 import time
+from types import SimpleNamespace
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -459,3 +462,23 @@ def test_a_table_that_is_too_wide_is_refused_in_a_sentence(client):
     response = client.post("api/open", content.encode(), x_file_name="wide.csv")
     assert response.status == 400
     assert "at most 5,000 columns and 20,000,000 cells" in response.json()["error"]
+
+
+@pytest.mark.parametrize("number", ["x", "-1", "1.5", "१", "²", "1234567890"])
+def test_rows_have_short_numbers(client, number):
+    space = opened(client, mixed_table())["workspace"]
+    response = client.get(f"api/{space}/row/{quote(number)}")
+    assert response.status == 400
+    assert response.json()["error"] == "Rows are numbered from 1."
+
+
+def test_names_of_files_are_cut():
+    client_name = "n" * 300
+    request = SimpleNamespace(headers={"x-file-name": client_name}, stream=nothing, path_params={})
+    asked = asyncio.run(pages.Asked.of(request))
+    assert asked.file_name == "n" * 80
+
+
+async def nothing():
+    for part in ():
+        yield part
