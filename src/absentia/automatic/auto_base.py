@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+import absentia.parameters as rules
 from absentia.automatic.assembly import Assembled, assemble
 from absentia.automatic.committee import Committee, MemberTable
 from absentia.automatic.folds import Settings
@@ -24,19 +25,7 @@ from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.averaging import uncertainty_over_draws
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import warn_of_other_order
-from absentia.parameters import (
-    COUNT,
-    POSITIVE,
-    FloatMatrix,
-    FloatVector,
-    RandomState,
-    Rule,
-    check_parameters,
-    count_from,
-    declared,
-    finite,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, check_parameters, declared
 from absentia.predictions.wrapped_model import require_one_target
 from absentia.tables import (
     FloatArray,
@@ -63,7 +52,7 @@ _SETTINGS = [each.name for each in fields(Settings) if each.name != "seed"]
 
 def _is_shares(value: Any) -> bool:
     try:
-        shares = [finite(share) for share in value]
+        shares = [rules.finite(share) for share in value]
     except TypeError:
         return False
     increasing = shares == sorted(set(shares), key=lambda share: share or 0.0)
@@ -83,13 +72,13 @@ class AutoMachine(TakesMissing, ShowsColumns):
     out_of_fold_: FloatVector | FloatMatrix = field(init=False)
     encoder_: TableEncoder | None = field(init=False)
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    _rules: ClassVar[dict[str, rules.Rule]] = {
         "members": MEMBERS,
-        "time_budget": POSITIVE | words(None),
-        "hidden": Rule(("increasing numbers between 0 and 1",), _is_shares),
-        "n_splits": count_from(2),
-        "n_repeats": COUNT | words(None),
-        "on_interrupt": words("raise", "keep"),
+        "time_budget": rules.POSITIVE | rules.words(None),
+        "hidden": rules.Rule(("increasing numbers between 0 and 1",), _is_shares),
+        "n_splits": rules.count_from(2),
+        "n_repeats": rules.COUNT | rules.words(None),
+        "on_interrupt": rules.words("raise", "keep"),
     }
 
     #: Validated targets; the rows with targets in codes, and the fitted attributes that decode

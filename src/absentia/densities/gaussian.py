@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.beliefs import Prior
 from absentia.densities.base import Density, open_table_or_stream
 from absentia.densities.em.ascent import (
@@ -28,17 +29,7 @@ from absentia.densities.training_rows import (
     warn_not_converged,
 )
 from absentia.engine.threads import one_blas_thread
-from absentia.parameters import (
-    FLAG,
-    NOT_NEGATIVE,
-    FloatMatrix,
-    FloatVector,
-    Rule,
-    check_parameters,
-    declared,
-    number_between,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatVector, Rule, check_parameters, declared
 from absentia.progress import shows_progress
 from absentia.tables import Learned, Table, TableLike, set_fitted
 from absentia.tables.streams import Stream
@@ -49,16 +40,17 @@ class EMDensity(Density):
     """Base class of the densities that EM fits to incomplete rows."""
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "shrinkage": words("auto") | number_between(0, 1, expected="a number from 0 (none) to 1"),
-        "reg_covar": number_between(
+        "shrinkage": rules.words("auto")
+        | rules.number_between(0, 1, expected="a number from 0 (none) to 1"),
+        "reg_covar": rules.number_between(
             0,
             1e100,
             expected="a number from 0 to 1e100, relative to the variance of each column, such as "
             "1e-6",
         ),
-        "tol": NOT_NEGATIVE,
-        "margins": words("auto", "normal-scores", None),
-        "verbose": FLAG,
+        "tol": rules.NOT_NEGATIVE,
+        "margins": rules.words("auto", "normal-scores", None),
+        "verbose": rules.FLAG,
     }
 
     shrinkage_: float = field(init=False)

@@ -72,7 +72,7 @@ class DensityImputer(TransformerMixin, TakesMissing):
 
     _rules = {  # noqa: RUF012
         "strategy": words("mean", "median", "mode", "draw"),
-        "missing_values": Rule(("one value",), lambda value: np.ndim(value) == 0),
+        "missing_values": Rule(("one value",), lambda value: np.isscalar(value) or value is None),
     }
 
     density_: BaseEstimator = field(init=False)

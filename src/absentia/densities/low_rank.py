@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+import absentia.parameters as rules
 from absentia.beliefs import LowRankPrior
 from absentia.beliefs.conditioning import joint_log_densities, log_normalised
 from absentia.densities.em.ascent import (
@@ -33,17 +34,12 @@ from absentia.densities.gaussian import EMDensity, shrinkage_in_rows
 from absentia.densities.mixture_search import cluster_rows, share_of_volume
 from absentia.densities.training_rows import TrainingRows
 from absentia.parameters import (
-    COUNT,
     FloatMatrix,
     FloatStack,
     FloatVector,
     IntVector,
     RandomState,
-    Rule,
     declared,
-    number_between,
-    require,
-    words,
 )
 from absentia.tables import BoolArray, FloatArray, IntArray, Learned, Table, TableLike
 from absentia.tables.streams import Stream
@@ -136,11 +132,12 @@ class LowRankDensity(EMDensity):
     """
 
     name = "low-rank"
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_factors": COUNT | words("auto"),
-        "max_factors": COUNT,
-        "n_components": COUNT,
-        "pooling": words("auto") | number_between(0, expected="a non-negative number of rows"),
+    _rules: ClassVar[dict[str, rules.Rule]] = {
+        "n_factors": rules.COUNT | rules.words("auto"),
+        "max_factors": rules.COUNT,
+        "n_components": rules.COUNT,
+        "pooling": rules.words("auto")
+        | rules.number_between(0, expected="a non-negative number of rows"),
     }
 
     means_: FloatMatrix = field(init=False)
@@ -231,7 +228,7 @@ class FactorSearch:
         """Fit one component, then as many as asked from its clusters."""
         sample = self.training.sampled()
         n_rows, k = len(sample.Z), self.settings.n_components
-        require(
+        rules.require(
             k <= n_rows,
             f"A mixture needs at least one row per component, found n_components = {k} and "
             f"n_samples = {n_rows} (rows in which anything was observed).",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+import absentia.parameters as rules
 from absentia.beliefs import Prior
 from absentia.beliefs.conditioning import log_normalised
 from absentia.densities.base import open_table_or_stream
@@ -18,18 +19,12 @@ from absentia.densities.mixture_search import MixtureSearch
 from absentia.densities.training_rows import LOG_ROOT_2_PI, Categories, TrainingRows
 from absentia.missingness import Patterns
 from absentia.parameters import (
-    COUNT,
-    COUNT_OR_ZERO,
     FloatMatrix,
     FloatStack,
     FloatVector,
     IntVector,
     RandomState,
-    Rule,
     declared,
-    number_between,
-    require,
-    words,
 )
 from absentia.tables import FloatArray, IntArray, Learned, Table, TableLike
 from absentia.tables.streams import Stream
@@ -127,13 +122,14 @@ class MixtureDensity(EMDensity):
     means_: FloatMatrix = field(init=False)
     covariances_: FloatStack = field(init=False)
     name = "mixture"
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": COUNT | words("bic"),
-        "max_components": COUNT,
-        "n_init": COUNT,
-        "pooling": words("auto")
-        | number_between(0, 1e100, expected="a number of rows from 0 to 1e100"),
-        "init": words("kmeans") | Rule(("a Prior",), lambda init: isinstance(init, Prior)),
+    _rules: ClassVar[dict[str, rules.Rule]] = {
+        "n_components": rules.COUNT | rules.words("bic"),
+        "max_components": rules.COUNT,
+        "n_init": rules.COUNT,
+        "pooling": rules.words("auto")
+        | rules.number_between(0, 1e100, expected="a number of rows from 0 to 1e100"),
+        "init": rules.words("kmeans")
+        | rules.Rule(("a Prior",), lambda init: isinstance(init, Prior)),
     }
 
     n_components_: int = field(init=False)
@@ -149,7 +145,7 @@ class MixtureDensity(EMDensity):
 
     def _climb(self, training: TrainingRows | StreamedRows) -> tuple[Learned, Ascent, float]:
         if isinstance(self.init, Prior):
-            require(
+            rules.require(
                 self.init.n_components == self.n_components,
                 f"init has {self.init.n_components} components, but n_components is "
                 f"{self.n_components!r}.",
@@ -192,7 +188,7 @@ class MixtureDensity(EMDensity):
 
 def _are_columns(value: Any) -> bool:
     columns = list(value) if np.iterable(value) and not isinstance(value, str) else [-1]
-    return all(isinstance(column, str) or COUNT_OR_ZERO.admits(column) for column in columns)
+    return all(isinstance(column, str) or rules.COUNT_OR_ZERO.admits(column) for column in columns)
 
 
 @declared
@@ -266,10 +262,10 @@ converged_, n_features_in_, feature_names_in_
     """
 
     name = "mixed"
-    _rules: ClassVar[dict[str, Rule]] = {
-        "categories": words("auto")
-        | Rule(("a list of names and numbers of columns",), _are_columns),
-        "smoothing": number_between(1e-6, expected="a number of rows of at least 1e-6"),
+    _rules: ClassVar[dict[str, rules.Rule]] = {
+        "categories": rules.words("auto")
+        | rules.Rule(("a list of names and numbers of columns",), _are_columns),
+        "smoothing": rules.number_between(1e-6, expected="a number of rows of at least 1e-6"),
     }
 
     categories_: list[np.ndarray] = field(init=False)

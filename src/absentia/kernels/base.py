@@ -17,27 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.metric import resolved_widths
-from absentia.parameters import (
-    GAMMA,
-    GAMMAS,
-    NOT_NEGATIVE,
-    Rule,
-    check_parameters,
-    declared,
-    numbers,
-    require,
-    shown,
-    words,
-)
+from absentia.parameters import Rule, check_parameters, declared, numbers, require, shown
 from absentia.tables import FloatArray
 
 Diagonal = Literal["independent", "same"]
 #: Draws that the diagonal of a Gram matrix compares.
 DIAGONAL = Rule(
     ("'independent' (two independent draws of a row)", "'same' (one and the same draw twice)"),
-    words("independent", "same").admits,
+    rules.words("independent", "same").admits,
 )
 _KERNEL = Rule(("a Kernel",), lambda value: isinstance(value, Kernel))
 _Kernel = TypeVar("_Kernel", bound="Kernel")
@@ -77,8 +67,8 @@ class Kernel(BaseEstimator, ABC):
     #: Allowed values of parameters; a kernel adds its own, and checks them in ``resolve``.
     _rules: ClassVar[dict[str, Rule]] = {
         "diagonal": DIAGONAL,
-        "factor": NOT_NEGATIVE,
-        "gamma": GAMMA | GAMMAS | words("scale", "auto"),
+        "factor": rules.NOT_NEGATIVE,
+        "gamma": rules.GAMMA | rules.GAMMAS | rules.words("scale", "auto"),
         **dict.fromkeys(("left", "right", "kernel"), _KERNEL),
     }
 
@@ -377,7 +367,7 @@ def _prefixed(prefix: str, found: dict[str, FloatArray]) -> dict[str, FloatArray
 def check_factor(factor: Any) -> float:
     """Return the factor of a multiple as a float; refuse negative ones."""
     require(
-        NOT_NEGATIVE.admits(factor),
+        rules.NOT_NEGATIVE.admits(factor),
         f"A kernel can be multiplied by a number that is not negative, found {shown(factor)}: a "
         "negative multiple of a similarity is not one.",
     )

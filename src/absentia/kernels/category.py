@@ -19,15 +19,7 @@ from scipy.special import logsumexp
 from absentia.beliefs import Beliefs, Prior
 from absentia.kernels.base import Kernel, numbers_per_column, with_params
 from absentia.kernels.gram.tiles import symmetrised
-from absentia.parameters import (
-    CATEGORY_WEIGHT,
-    SIMILARITIES,
-    Rule,
-    declared,
-    numbers,
-    shown,
-    words,
-)
+from absentia.parameters import CATEGORY_WEIGHT, SIMILARITIES, Rule, declared, numbers, shown, words
 from absentia.tables import FloatArray, IntArray
 
 #: For each column of categories a matrix; None where different categories are not alike at all.

@@ -32,6 +32,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import (
     DensityEstimator,
@@ -64,17 +65,7 @@ from absentia.machines.validation import (
     warn_of_unequal_ranges,
     weight_of_kept,
 )
-from absentia.parameters import (
-    GAMMA,
-    GAMMAS,
-    WEIGHTS,
-    FloatVector,
-    Rule,
-    check_parameters,
-    declared,
-    require,
-    words,
-)
+from absentia.parameters import FloatVector, Rule, check_parameters, declared, require
 from absentia.tables import (
     FloatArray,
     IntArray,
@@ -135,10 +126,10 @@ class KernelMachine(ShowsColumns):
 
     #: Valid values of parameters; a machine adds its own and may replace these.
     _rules: ClassVar[dict[str, Rule]] = {
-        "gamma": GAMMA | GAMMAS | words("scale", "auto", "loo", "loo-ard"),
-        "mask_weight": WEIGHTS | words(None, "optimize"),
+        "gamma": rules.GAMMA | rules.GAMMAS | rules.words("scale", "auto", "loo", "loo-ard"),
+        "mask_weight": rules.WEIGHTS | rules.words(None, "optimize"),
         "width_prior": WIDTH_PRIOR,
-        "shift": words("ignore", "warn", "error"),
+        "shift": rules.words("ignore", "warn", "error"),
     }
 
     #: Whether sparse matrices and ``kernel="precomputed"`` (rows of a Gram matrix) are taken, as

@@ -12,24 +12,13 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
+import absentia.parameters as rules
 from absentia.hidden_warnings import hidden_warnings
 from absentia.machines.base import KernelMachine, UnsupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.targets import ClassifierTargets
 from absentia.machines.validation import checked_labels
-from absentia.parameters import (
-    COUNT,
-    FRACTION,
-    GAMMA,
-    NOT_NEGATIVE,
-    FloatMatrix,
-    FloatVector,
-    IntVector,
-    RandomState,
-    Rule,
-    declared,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatVector, IntVector, RandomState, Rule, declared
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
 
@@ -37,7 +26,7 @@ from absentia.tables import FloatArray, IntArray, Learned, TableLike
 class _Clustering(ClusterMixin, UnsupervisedMachine):
     """Base class of the clustering machines."""
 
-    _rules: ClassVar[dict[str, Rule]] = {"n_clusters": COUNT, "n_init": COUNT}
+    _rules: ClassVar[dict[str, Rule]] = {"n_clusters": rules.COUNT, "n_init": rules.COUNT}
 
     labels_: IntVector = field(init=False)
 
@@ -86,10 +75,10 @@ class SpectralClustering(_Clustering):
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": COUNT | words(None),
-        "eigen_solver": words("arpack", "lobpcg", "amg", None),
-        "eigen_tol": NOT_NEGATIVE | words("auto"),
-        "assign_labels": words("kmeans", "discretize", "cluster_qr"),
+        "n_components": rules.COUNT | rules.words(None),
+        "eigen_solver": rules.words("arpack", "lobpcg", "amg", None),
+        "eigen_tol": rules.NOT_NEGATIVE | rules.words("auto"),
+        "assign_labels": rules.words("kmeans", "discretize", "cluster_qr"),
     }
 
     n_components: int | None = None
@@ -234,7 +223,10 @@ class LabelSpreading(ClassifierTargets, KernelMachine):
     array([1])
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {"gamma": GAMMA | words("scale"), "alpha": FRACTION}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "gamma": rules.GAMMA | rules.words("scale"),
+        "alpha": rules.FRACTION,
+    }
 
     label_distributions_: FloatMatrix = field(init=False)
     transduction_: np.ndarray = field(init=False)

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs
 from absentia.engine.threads import cut
 from absentia.features.nystroem import candidate_rows, choose_landmarks, inverse_root
@@ -27,15 +28,7 @@ from absentia.machines.base import KernelMachine, TrainingData
 from absentia.machines.documentation import documented
 from absentia.machines.search.left_out import ridge_left_out
 from absentia.machines.targets import RegressorTargets, spread_of_targets
-from absentia.parameters import (
-    COUNT,
-    FloatMatrix,
-    FloatVector,
-    RandomState,
-    Rule,
-    finite,
-    number_between,
-)
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, Rule, finite
 from absentia.progress import report
 from absentia.tables import FloatArray, IntArray, Learned, TableLike
 
@@ -241,8 +234,8 @@ class ConjugateGradientRidge(RidgeMachine):
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "alpha": number_between(1e-200, expected="a number of at least 1e-200"),
-        "n_landmarks": COUNT,
+        "alpha": rules.number_between(1e-200, expected="a number of at least 1e-200"),
+        "n_landmarks": rules.COUNT,
     }
 
     n_iter_: int = field(init=False)

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
+import absentia.parameters as rules
 from absentia.kernels.polynomial import ExpectedLinear
 from absentia.machines.base import KernelMachine
 from absentia.machines.gram_matrices import (
@@ -30,20 +31,7 @@ from absentia.machines.gram_matrices import (
     tolerance_in_units,
 )
 from absentia.machines.targets import ClassifierTargets, RegressorTargets, spread_of_targets
-from absentia.parameters import (
-    COUNT,
-    COUNT_OR_ZERO,
-    INFINITE,
-    NOT_NEGATIVE,
-    POSITIVE,
-    FloatMatrix,
-    FloatVector,
-    IntVector,
-    Rule,
-    count_from,
-    declared,
-    number_between,
-)
+from absentia.parameters import FloatMatrix, FloatVector, IntVector, Rule, declared
 from absentia.tables import FloatArray, IntArray, Learned, MemoryRows, TableLike
 from absentia.tables.stored import InconsistentError
 
@@ -84,14 +72,14 @@ class SupportVectorMachine(KernelMachine):
     _stops_in_units: ClassVar[bool] = False
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "C": POSITIVE | INFINITE,
-        "degree": COUNT_OR_ZERO,
-        "nu": number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
-        "epsilon": NOT_NEGATIVE,
+        "C": rules.POSITIVE | rules.INFINITE,
+        "degree": rules.COUNT_OR_ZERO,
+        "nu": rules.number_between(5e-324, 1, expected="a number above 0 and of at most 1"),
+        "epsilon": rules.NOT_NEGATIVE,
         # libsvm never comes to an end where rounding is larger than the tolerance.
-        "tol": number_between(1e-15, expected="a number of at least 1e-15"),
-        "cache_size": POSITIVE,
-        "max_iter": COUNT | Rule(("-1",), count_from(-1, -1).admits),
+        "tol": rules.number_between(1e-15, expected="a number of at least 1e-15"),
+        "cache_size": rules.POSITIVE,
+        "max_iter": rules.COUNT | Rule(("-1",), rules.count_from(-1, -1).admits),
     }
 
     support_: IntVector = field(init=False)

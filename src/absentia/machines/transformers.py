@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.multiclass import type_of_target
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityLike
 from absentia.kernels.base import Kernel
@@ -25,16 +26,7 @@ from absentia.machines.base import KernelMachine, Training, UnsupervisedMachine
 from absentia.machines.documentation import documented
 from absentia.machines.gram_matrices import gram_tiles
 from absentia.machines.targets import codes_of_classes, codes_of_numbers
-from absentia.parameters import (
-    COUNT,
-    COUNT_OR_ZERO,
-    NOT_NEGATIVE,
-    FloatMatrix,
-    FloatVector,
-    RandomState,
-    Rule,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatVector, RandomState, Rule
 from absentia.tables import FloatArray, Learned, MemoryRows, TableLike
 
 
@@ -169,12 +161,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnsupervisedM
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "alpha": NOT_NEGATIVE,
-        "n_components": COUNT | words(None),
-        "eigen_solver": words("auto", "dense", "arpack", "randomized"),
-        "tol": NOT_NEGATIVE,
-        "max_iter": COUNT | words(None),
-        "iterated_power": COUNT_OR_ZERO | words("auto"),
+        "alpha": rules.NOT_NEGATIVE,
+        "n_components": rules.COUNT | rules.words(None),
+        "eigen_solver": rules.words("auto", "dense", "arpack", "randomized"),
+        "tol": rules.NOT_NEGATIVE,
+        "max_iter": rules.COUNT | rules.words(None),
+        "iterated_power": rules.COUNT_OR_ZERO | rules.words("auto"),
     }
 
     eigenvalues_: FloatVector = field(init=False)

@@ -25,22 +25,10 @@ from sklearn.model_selection import (
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+import absentia.parameters as rules
 from absentia.densities.fit_density import DensityLike
 from absentia.machines.validation import warn_of_other_order
-from absentia.parameters import (
-    COUNT,
-    CV,
-    ESTIMATOR,
-    FRACTION,
-    FloatMatrix,
-    RandomState,
-    Rule,
-    check_parameters,
-    count_from,
-    declared,
-    require,
-    words,
-)
+from absentia.parameters import FloatMatrix, RandomState, Rule, check_parameters, declared, require
 from absentia.predictions.calibration import Answer, Calibration, Comparison, Fitted
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.weighting import (
@@ -65,7 +53,7 @@ from absentia.tables.stored import InconsistentError
 _FOLDS = 5
 _SPLITS = Rule(
     ("a list of pairs of row indices",),
-    lambda value: isinstance(value, list) and CV.admits(value),
+    lambda value: isinstance(value, list) and rules.CV.admits(value),
 )
 
 
@@ -92,14 +80,14 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
     _splitters: ClassVar[tuple[Any, Any]]
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "estimator": ESTIMATOR,
-        "method": words("nested*", "nested", "exact", "weighted", "split", "cross"),
+        "estimator": rules.ESTIMATOR,
+        "method": rules.words("nested*", "nested", "exact", "weighted", "split", "cross"),
         "mechanism": Rule(("None", "a function"), lambda value: value is None or callable(value)),
-        "n_draws": COUNT,
-        "coverage": FRACTION,
-        "calibration_size": FRACTION,
-        "cv": count_from(2) | words(None) | _SPLITS,
-        "subsample": COUNT,
+        "n_draws": rules.COUNT,
+        "coverage": rules.FRACTION,
+        "calibration_size": rules.FRACTION,
+        "cv": rules.count_from(2) | rules.words(None) | _SPLITS,
+        "subsample": rules.COUNT,
     }
 
     def fit(
@@ -259,7 +247,7 @@ class ConformalPredictor(RoutesWeights, MetaEstimatorMixin, BaseEstimator):
         table = HidingTable.of(X).checked(self)
         if coverage is None:
             coverage = self.coverage
-        FRACTION.check("coverage", coverage)
+        rules.FRACTION.check("coverage", coverage)
         return table, float(coverage)
 
     def __sklearn_tags__(self) -> Tags:

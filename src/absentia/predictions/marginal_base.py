@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.beliefs.draws import DrawPoints, draw_rows
 from absentia.densities.fit_density import (
     DensityEstimator,
@@ -27,16 +28,7 @@ from absentia.machines.averaging import mean_over_draws, uncertainty_over_draws
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
-from absentia.parameters import (
-    DRAWS,
-    BoolMatrix,
-    IntVector,
-    RandomState,
-    Rule,
-    check_parameters,
-    declared,
-    words,
-)
+from absentia.parameters import BoolMatrix, IntVector, RandomState, Rule, check_parameters, declared
 from absentia.predictions.wrapped_model import (
     TRAINING_DRAWS,
     RoutesWeights,
@@ -80,8 +72,8 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
             ("an estimator", "FrozenEstimator(model) for a model that is fitted already"),
             lambda value: not isinstance(value, type) and hasattr(value, "fit"),
         ),
-        "n_draws": DRAWS,
-        "known": words("average", "model"),
+        "n_draws": rules.DRAWS,
+        "known": rules.words("average", "model"),
     }
 
     _method: str = field(init=False)

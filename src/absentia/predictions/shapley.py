@@ -21,20 +21,12 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs
 from absentia.densities.fit_density import DensityEstimator
 from absentia.kernels import ExpectedLinear, ExpectedPolynomial, ExpectedRBF, Kernel, Scaled, Sum
 from absentia.machines.base import KernelMachine
-from absentia.parameters import (
-    COUNT,
-    COUNT_OR_ZERO,
-    DRAWS,
-    POSITIVE,
-    RandomState,
-    declared,
-    shown,
-    words,
-)
+from absentia.parameters import RandomState, declared, shown
 from absentia.predictions.explanations import Explanation
 from absentia.predictions.hiding_table import HidingTable
 from absentia.predictions.marginal import find_density, marginal_model, unwrapped
@@ -44,8 +36,8 @@ from absentia.tables.plan_notes import absent_note, warn
 from absentia.tables.reading import as_frame, has_columns_of_words, is_frame, native_frame
 from absentia.tables.rows import TakesMissing
 
-_OUTPUTS = words("auto", "prediction", "probability", "log-odds", "decision")
-_METHODS = words("auto", "exact", "permutations")
+_OUTPUTS = rules.words("auto", "prediction", "probability", "log-odds", "decision")
+_METHODS = rules.words("auto", "exact", "permutations")
 #: Hidden rows that a model is asked about at a time.
 _BATCH = 4096
 #: Orders, each forwards and backwards, between two looks at the standard errors, and at least.
@@ -138,9 +130,9 @@ def explain(
     """
     _OUTPUTS.check("output", output)
     _METHODS.check("method", method)
-    DRAWS.check("n_draws", n_draws)
-    COUNT.check("max_coalitions", max_coalitions)
-    POSITIVE.check("tolerance", tolerance)
+    rules.DRAWS.check("n_draws", n_draws)
+    rules.COUNT.check("max_coalitions", max_coalitions)
+    rules.POSITIVE.check("tolerance", tolerance)
     rng = check_random_state(random_state)
     seed = int(rng.randint(2**31 - 1))
     if isinstance(X, Beliefs):
@@ -179,7 +171,7 @@ def _players(table: HidingTable, groups: Mapping[str, Sequence[Any]] | None) -> 
     for group, columns in (groups or {}).items():
         for column in columns:
             at = names.index(column) if column in names else column
-            if not COUNT_OR_ZERO.admits(at) or at >= len(names):
+            if not rules.COUNT_OR_ZERO.admits(at) or at >= len(names):
                 raise ValueError(
                     f"Group {group!r} has the column {shown(column)}, which is not among the "
                     f"columns of X: {listed(names)}."

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.beliefs import Beliefs, Prior
 from absentia.engine.threads import one_blas_thread
 from absentia.kernels.base import Kernel, Product, with_params
@@ -24,23 +25,7 @@ from absentia.machines.search.kernel_family import KernelFamily, maximise
 from absentia.machines.search.widths import choose_width_prior
 from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import is_free
-from absentia.parameters import (
-    BOUNDS,
-    CATEGORY_WEIGHT,
-    COUNT_OR_ZERO,
-    GAMMA,
-    GAMMAS,
-    PENALTY,
-    FloatMatrix,
-    FloatStack,
-    FloatVector,
-    RandomState,
-    Rule,
-    bounds_of,
-    declared,
-    numbers,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatStack, FloatVector, RandomState, declared
 from absentia.progress import report
 from absentia.tables import FloatArray, Learned, TableLike
 
@@ -71,13 +56,13 @@ class GaussianProcess(KernelMachine):
     log_marginal_likelihood_value_: float = field(init=False)
     scale_: float = field(init=False)
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "gamma": GAMMA | GAMMAS | words("scale", "loo", "optimize", "ard"),
-        "category_weight": CATEGORY_WEIGHT | words("scale", "optimize"),
-        "scale": PENALTY | words("optimize"),
-        "n_restarts_optimizer": COUNT_OR_ZERO,
-        "gamma_bounds": BOUNDS,
-        "scale_bounds": BOUNDS,
+    _rules: ClassVar[dict[str, rules.Rule]] = {
+        "gamma": rules.GAMMA | rules.GAMMAS | rules.words("scale", "loo", "optimize", "ard"),
+        "category_weight": rules.CATEGORY_WEIGHT | rules.words("scale", "optimize"),
+        "scale": rules.PENALTY | rules.words("optimize"),
+        "n_restarts_optimizer": rules.COUNT_OR_ZERO,
+        "gamma_bounds": rules.BOUNDS,
+        "scale_bounds": rules.BOUNDS,
     }
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:  # type: ignore[override]
@@ -106,7 +91,7 @@ class GaussianProcess(KernelMachine):
             free_gamma=is_free(self.gamma) or by_column,
             free_mask_weight=is_free(self.mask_weight),
             free_category_weight=is_free(self.category_weight),
-            gamma_bounds=bounds_of(self.gamma_bounds),
+            gamma_bounds=rules.bounds_of(self.gamma_bounds),
         )
         family, theta, solution = self._optimised(training, data.y, family, float(deviation))
         solution |= {
@@ -205,7 +190,7 @@ class GaussianProcess(KernelMachine):
         check_is_fitted(self)
         given: FloatArray = self.theta_
         if theta is not None:
-            given = numbers("theta", theta, "an array of logarithms")
+            given = rules.numbers("theta", theta, "an array of logarithms")
         if given.shape != self.theta_.shape:
             raise ValueError(
                 f"theta must hold the logarithms of {self.hyperparameter_names_}, found an array "

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+import absentia.parameters as rules
 from absentia.densities.fit_density import DensityLike, words_for
 from absentia.features import FourierFeatures, Nystroem
 from absentia.kernels.metric import Widths, warn_of_gross_values
@@ -28,19 +29,7 @@ from absentia.machines.large_scale.summed_optimum import (
 )
 from absentia.machines.losses import Loss
 from absentia.machines.validation import warn_of_other_order, warn_of_unequal_ranges
-from absentia.parameters import (
-    GAMMA,
-    GAMMAS,
-    FloatMatrix,
-    FloatStack,
-    FloatVector,
-    RandomState,
-    Rule,
-    check_parameters,
-    declared,
-    require,
-    words,
-)
+from absentia.parameters import FloatMatrix, FloatStack, FloatVector, RandomState, declared
 from absentia.tables import (
     FloatArray,
     Learned,
@@ -55,7 +44,7 @@ from absentia.tables.column_plan import ShowsColumns
 from absentia.tables.rows import row_weights
 from absentia.tables.streams import MemoryStream, Stream
 
-_TRANSFORMER = Rule(
+_TRANSFORMER = rules.Rule(
     ("a transformer such as FourierFeatures()",),
     lambda value: (
         not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "transform")
@@ -83,9 +72,9 @@ class LargeScaleMachine(ShowsColumns):
     n_jobs: int | None = None
     random_state: RandomState = None
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "features": words("fourier", "nystroem", "passthrough") | _TRANSFORMER,
-        "gamma": GAMMA | GAMMAS | words("scale"),
+    _rules: ClassVar[dict[str, rules.Rule]] = {
+        "features": rules.words("fourier", "nystroem", "passthrough") | _TRANSFORMER,
+        "gamma": rules.GAMMA | rules.GAMMAS | rules.words("scale"),
     }
 
     # Squared error is solved in one pass; machines with other losses have these parameters.
@@ -136,7 +125,7 @@ class LargeScaleMachine(ShowsColumns):
         of one fit to all rows; for other losses it is Laplace's approximation, updated with every
         call.
         """
-        check_parameters(self)
+        rules.check_parameters(self)
         warn_of_other_order(X, y)
         known = getattr(self, "_curvature", None) if partial else None
         if known is not None and plan_of(self, X) is not None:
@@ -222,7 +211,7 @@ class LargeScaleMachine(ShowsColumns):
             if self.features == "fourier":
                 metric = "euclidean" if self._learns_metric() else self.metric
                 return FourierFeatures(self.n_components, metric=metric, **shared)
-            require(
+            rules.require(
                 isinstance(self.metric, str) and self.metric == "euclidean",
                 f"metric is for Fourier features, found features={self.features!r}. Leave it out, "
                 "or use features='fourier'.",
