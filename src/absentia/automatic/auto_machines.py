@@ -19,7 +19,6 @@ from absentia.tables.rows import is_constant
 
 #: Rows to which the scale of errors is fitted: fewer of wide tables.
 _CELLS_FOR_SCALE, _FEWEST_FOR_SCALE = 30_000, 100
-# Fewer targets do not say that there are no negative ones.
 
 
 class AutoClassifier(ClassifierTargets, AutoMachine):
@@ -126,12 +125,7 @@ class AutoClassifier(ClassifierTargets, AutoMachine):
     log_loss_: float
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each class, (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-        """
+        """Return the probability of each class, (n_samples, n_classes)."""
         return self._with_noise(self._table(X))[0]
 
     def _learning_rows(
@@ -229,12 +223,7 @@ class AutoRegressor(RegressorTargets, AutoMachine):
     log_target: bool | Literal["auto"] = False
 
     def predict(self, X: TableLike) -> FloatArray:
-        """Return the prediction for each row, (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-        """
+        """Return the prediction for each row, (n_samples,)."""
         return self._with_noise(self._table(X))[0][:, 0]
 
     def predict_interval(self, X: TableLike, coverage: float = 0.9) -> FloatArray:

@@ -10,10 +10,9 @@ therefore predicted by
 
     argmin_c  sum_{i in J without T} w_i loss_c(i) / sum_{i in J without T} w_i,
 
-where ``J`` are the rows on which candidates were scored, which takes no further fit. That is not
-enough for kernels: a width at which the rows of ``T`` predict others well is one at which others
-predict them well. For kernels the losses in this sum are those of models that were trained without
-``T`` too: of each other fold by the model without both.
+where ``J`` are the rows on which candidates were scored. For kernels, where a width at which the
+rows of ``T`` predict others well is one at which others predict them well, the losses in this sum
+are those of models without ``T`` too: of each other fold by the model without both.
 """
 
 from __future__ import annotations

@@ -12,12 +12,11 @@ is zero for complete rows. The expected squared error at each level of hidden ce
     e^2 ~ a + b v,
 
 and quantiles of ``|e| / sqrt(a + b v)`` make intervals; those of ``e / sqrt(a + b v)`` make the
-mean of a target that is learned as a logarithm (at each level, because the tails of errors are
-shorter where more is hidden, and exponentials of them are most of a mean). The linear predictor
-only has to rank rows: ``b`` corrects its scale, and where it explains nothing ``b`` is 0 and all
-rows of a level have the same interval. A quadratic one was tried and made no difference. A line
-ends at the largest ``v`` that it was fitted to: that of training rows with few missing values,
-extrapolated to rows with most of them hidden, would make their intervals several times too wide.
+mean of a target that is learned as a logarithm (at each level: tails are shorter where more is
+hidden). The linear predictor only has to rank rows: ``b`` corrects its scale, and where it explains
+nothing ``b`` is 0 and all rows of a level have the same interval. A line ends at the largest ``v``
+that it was fitted to: extrapolated to rows with most values hidden, that of training rows with few
+missing values would make intervals several times too wide.
 
 Errors of a price, a dose or a concentration grow with its size. Members then learn ``log y``. The
 ends of intervals are the exponentials of theirs, hence positive. The mean of ``y`` is taken over

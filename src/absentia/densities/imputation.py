@@ -72,7 +72,9 @@ class DensityImputer(TransformerMixin, TakesMissing):
 
     _rules = {  # noqa: RUF012
         "strategy": words("mean", "median", "mode", "draw"),
-        "missing_values": Rule(("one value",), lambda value: np.isscalar(value) or value is None),
+        "missing_values": Rule(
+            ("one value",), lambda value: isinstance(value, str) or not np.iterable(value)
+        ),
     }
 
     density_: BaseEstimator = field(init=False)

@@ -49,12 +49,7 @@ class MapsRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesMissing, 
     _n_features_out: int
 
     def transform(self, X: TableLike) -> Any:
-        """Return the features of rows, (n_samples, n_components), lazy ones of a lazy table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Beliefs, Chunks, or Dask array or frame
-        """
+        """Return the features of rows, (n_samples, n_components), lazy ones of a lazy table."""
         check_is_fitted(self)
         return open_known(X, self).map_rows(self.of_rows, self._n_features_out)
 

@@ -241,7 +241,6 @@ def resolve_category_weight(
     """
     J = len(prior.probabilities)
     if isinstance(weight, str):
-        words("scale").check("category_weight", weight)
         differing = sum(shares_that_differ(prior, similarities))
         return 2.0 * J / ((n_numbers + J) * differing) if differing > 0 else 1.0
     name = "The weight of categories (category_weight, 'scale' by default)"

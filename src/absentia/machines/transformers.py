@@ -205,12 +205,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnsupervisedM
         """Return rows with approximately these components, (n_samples, n_features).
 
         ``k(X, X_transformed_fit_) @ dual_coef_``: kernel ridge regression of the training rows'
-        conditional means on their components.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-        """
+        conditional means on their components."""
         self._check_fitted()
         if not hasattr(self, "dual_coef_"):
             raise NotFittedError(

@@ -3,23 +3,20 @@
 The posterior of the latent values ``f`` at the training rows is replaced by a Gaussian whose mean
 and variance at each row agree with those of the true likelihood in the context of all other rows.
 Minka (2001); Section 3.6 of Rasmussen and Williams, Gaussian Processes for Machine Learning. The
-Gaussian at the *mode* (Laplace's approximation) is cheaper, but the posterior of separable classes
-is skewed: its mass lies far beyond the mode, and averaging over a symmetric Gaussian around the
-mode gives probabilities near one half where the true average is near one (Kuss and Rasmussen,
-Assessing Approximate Inference for Binary Gaussian Process Classification, JMLR 2005).
+Gaussian at the *mode* (Laplace's approximation) is cheaper, but for separable classes it gives
+probabilities near one half where the true average is near one (Kuss and Rasmussen, Assessing
+Approximate Inference for Binary Gaussian Process Classification, JMLR 2005).
 
 Several classes are combined from processes that each separate one class from the rest. ``P_k`` is
 the probability of class ``k`` against all others; together they need not sum to one, and become
 
     ``p_k = P_k / (1 - P_k)^s / sum_j P_j / (1 - P_j)^s``,  ``0 <= s <= 1``.
 
-With ``s = 0`` they are divided by their sum. That is right if they sum to one already, as they do
-if classes overlap and rows are many: each process then knows its class's share. With ``s = 1`` each
-class counts with its odds, as if the processes were independent witnesses. That is right if every
-process is in doubt by itself (few rows, many columns or many missing values, so that averages over
-wide posteriors draw each ``P_k`` towards one half), but all agree on the class. The ``P_k`` of a
-row do not show which of the two holds, so ``s`` is learned from the probabilities of the training
-labels by processes that have not seen them.
+With ``s = 0`` they are divided by their sum, which is right if they sum to one already: classes
+overlap and rows are many. With ``s = 1`` each class counts with its odds, which is right if every
+process is in doubt by itself (few rows, many missing values), but all agree on the class. The
+``P_k`` of a row do not show which of the two holds, so ``s`` is learned from the probabilities of
+the training labels by processes that have not seen them.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ The same for linear models on features ``Z`` (n, p), which the rows of ``L`` are
     b_F = b - inv(H) Z_F' W_F^(1/2) inv(I - A_FF) e_F    (Sherman, Morrison and Woodbury).
 
 Logistic regressions without all of the sets are solved at once by L-BFGS in the metric
-``c Z'WZ + I / C`` of all rows, where ``c`` bounds the second derivatives of the loss. A step is two
-products with ``Z``, whatever the number of sets, and nothing is factorised but the metric.
+``c Z'WZ + I / C`` of all rows, where ``c`` bounds the second derivatives of the loss.
 """
 
 from __future__ import annotations
