@@ -14,14 +14,17 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from absentia import (
     SVC,
+    SVR,
     AutoClassifier,
     AutoRegressor,
     ConformalClassifier,
     ConformalRegressor,
     GaussianDensity,
+    GaussianProcessRegressor,
     GenRBF,
     KernelRidge,
     LogisticRegression,
+    LowRankDensity,
     MarginalClassifier,
     MarginalRegressor,
     MixedDensity,
@@ -154,7 +157,8 @@ def use_conformal(rng, X):
 
 def use_measurements(rng, X):
     y = np.arange(len(X)) % 2
-    machine = KernelRidge().fit(X, y * 1.0)
+    kinds = (KernelRidge, LogisticRegression, SVR, GaussianProcessRegressor)
+    machine = kinds[rng.integers(len(kinds))]().fit(X, y * 1.0)
     found = measure_next(machine, X[:4], lookahead=int(rng.integers(1, 3)))
     assert not np.isinf(found.gain).any()
     assert np.isnan(found.gain[~np.isnan(X[:4])]).all()
@@ -162,7 +166,8 @@ def use_measurements(rng, X):
 
 
 def use_sample(rng, X):
-    density = rng.choice([GaussianDensity(max_iter=20), MixtureDensity(1, random_state=0)]).fit(X)
+    kinds = (GaussianDensity(max_iter=20), MixtureDensity(1, random_state=0), LowRankDensity(1))
+    density = kinds[rng.integers(len(kinds))].fit(X)
     made = density.sample(7)
     made = made[0] if isinstance(made, tuple) else made
     assert np.asarray(made).shape == (7, len(density.columns_))
@@ -174,7 +179,7 @@ def use_sample(rng, X):
 
 
 def use_order(rng, X):
-    """The order of rows and of columns does not matter, for every family."""
+    """The order does not matter for wild tables either; ``test_generated_orders.py`` has more."""
     y = np.arange(len(X)) % 2
     rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
     for kernel in ("genrbf", "expected_rbf", "egk"):
@@ -192,10 +197,19 @@ def use_automatic(rng, X):
     X = X / max(1.0, np.abs(np.nan_to_num(X)).max() / 1e9)
     y = np.arange(len(X)) % 2
     kind = AutoClassifier if rng.random() < 0.5 else AutoRegressor
-    model = kind(members=["linear"], n_repeats=1, random_state=0).fit(X, y)
+    more = str(rng.choice(["boosting", "beliefs", "indicators", "beliefs-mask", "beliefs-scores"]))
+    model = kind(members=["linear", more], n_splits=2, n_repeats=1, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     doubt = model.predict_uncertainty(X[:2], by_column=False)
     assert np.isfinite(doubt.total).all()
+    if kind is AutoRegressor:
+        low, high = model.predict_interval(X).T
+        assert (low <= high).all()
+    else:
+        shares = model.predict_proba(X)
+        assert (shares >= 0).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+    assert not np.isinf(measure_next(model, X[:2]).gain).any()
 
 
 def use_shifts(rng, X):
