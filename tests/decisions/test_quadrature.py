@@ -156,6 +156,20 @@ def test_what_is_left_of_a_process_after_a_measurement():
     np.testing.assert_array_equal(found.loss_before, process.predict(rows, return_std=True)[1] ** 2)
 
 
+def test_gains_of_a_process_are_shares_of_its_uncertainty():
+    """The square of ``return_std``, the loss before, may be smaller than a gain."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=40)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    process = GaussianProcessRegressor().fit(X, y)
+    rows = X[np.isnan(X).any(axis=1)]
+    found, doubt = measure_next(process, rows), process.predict_uncertainty(rows)
+    assert (np.nanmax(found.gain, axis=1) <= 1.001 * doubt.total).all()
+    spread = process.predict(rows, return_std=True)[1]
+    np.testing.assert_allclose(found.loss_before, spread**2, rtol=1e-10)
+
+
 def test_what_is_left_after_a_measurement_is_the_loss_less_its_gain():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))

@@ -32,7 +32,9 @@ class Measurements:
         (observed, excluded by ``among``, or beyond the budget).
     cost : ndarray of shape (n_features,)
     loss_before : ndarray of shape (n_samples,)
-        The expected loss with what is known now: the entropy for ``"log"``.
+        The expected loss with what is known now: the entropy for ``"log"``, the square of
+        ``return_std`` for a Gaussian process. Gains of a process are shares of the variance over
+        what a row could be (``predict_uncertainty(X).total``), which may be larger.
     spread_after : ndarray of shape (n_samples, n_features)
         The expected loss after measuring; for ``"variance"`` its root, a standard deviation in the
         units of the target.
