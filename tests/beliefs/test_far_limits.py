@@ -108,14 +108,15 @@ def test_limits_that_contradict_a_singular_covariance_stay_sound():
         assert (np.diagonal(spread[0, 0]) >= 0).all()
 
 
-def test_nearest_points_of_many_rows_at_once():
+@pytest.mark.parametrize("q", [4, 10])
+def test_nearest_points_of_many_rows_at_once(q):
     """Rows need different numbers of steps, and some let columns go again."""
     rng = np.random.default_rng(0)
-    root = rng.normal(size=(300, 4, 5))
+    root = rng.normal(size=(300, q, q + 1))
     S = root @ root.swapaxes(1, 2)
     deviations = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
     R = S / deviations[:, :, None] / deviations[:, None, :]
-    lower = rng.normal(scale=5, size=(300, 4))
+    lower = rng.normal(scale=5, size=(300, q))
     lower[rng.random(lower.shape) < 0.3] = -INF
     upper = np.where(rng.random(lower.shape) < 0.5, INF, np.fmax(lower, -9.0) + 1.0)
     points, pulls = nearest_within(R, lower, upper)

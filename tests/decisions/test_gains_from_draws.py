@@ -22,7 +22,7 @@ from absentia import (
     MarginalRegressor,
     measure_next,
 )
-from absentia.decisions.expected_gains import _expected_loss, _gains_of_pairs
+from absentia.decisions.expected_gains import _expected_loss, _gains_of_pairs, _groups
 from absentia.machines.uncertainty import entropy
 from oracles import acquisition as oracle
 
@@ -203,6 +203,10 @@ def test_pairs_are_those_of_the_slow_formula():
     assert (_gains_of_pairs(setting, drawn, one, groups) > one).any()
     setting.budget = 1.5 - 1e-9
     np.testing.assert_array_equal(_gains_of_pairs(setting, drawn, one, groups), one)
+    # Shares are those of the costs, in any currency.
+    setting.budget, cheap = None, SimpleNamespace(costs=1e-3 * costs, budget=None)
+    of_cheap = _gains_of_pairs(cheap, drawn, one, groups)
+    np.testing.assert_allclose(_gains_of_pairs(setting, drawn, one, groups), of_cheap, rtol=1e-12)
     # Two that cost nothing share evenly.
     free = SimpleNamespace(costs=np.zeros(3), budget=0.0)
     alike = SimpleNamespace(costs=np.ones(3), budget=None)
@@ -223,3 +227,12 @@ def test_two_missing_values_are_a_pair_where_one_gains_little(unit):
         )
         assert two.sum() > 1.1 * one.sum()
         np.testing.assert_array_equal(auto, one if alone else two)
+
+
+def test_draws_of_a_category_belong_to_the_nearest():
+    options = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    column = SimpleNamespace(places=(1, 2, 3), options=options)
+    which = np.random.default_rng(0).integers(0, 3, size=(5, 8))
+    near = options[which] + 0.1 * np.random.default_rng(1).normal(size=(5, 8, 3))
+    complete = np.concatenate([np.full((5, 8, 1), 9.0), near], axis=2)
+    np.testing.assert_array_equal(_groups(complete, column, 4), which)

@@ -19,6 +19,7 @@ from absentia import (
     measure_next,
 )
 from absentia.beliefs.column_trials import trapezoidal
+from absentia.machines import averaging
 from oracles import acquisition as oracle
 
 NOTHING = np.full((1, 3), np.nan)
@@ -177,3 +178,14 @@ def test_what_is_left_after_a_measurement_is_the_loss_less_its_gain():
     found = measure_next(machine, np.array([[np.nan, np.nan], [0.3, np.nan]]))
     left = found.loss_before[:, None] - found.gain
     np.testing.assert_allclose(found.spread_after**2, np.maximum(left, 0.0), atol=1e-18)
+
+
+def test_rows_in_several_slices_are_those_of_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    machine = GaussianProcessRegressor(gamma="scale").fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
+    rows = np.where(rng.random((7, 3)) < 0.5, np.nan, rng.normal(size=(7, 3)))
+    expected = measure_next(machine, rows).gain
+    apart = lambda n, size: [slice(i, i + 1) for i in range(n)]  # noqa: E731
+    monkeypatch.setattr(averaging, "bounded_slices", apart)
+    np.testing.assert_allclose(measure_next(machine, rows).gain, expected, rtol=1e-9, atol=1e-12)

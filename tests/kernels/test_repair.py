@@ -101,6 +101,9 @@ def test_asymmetry_beyond_rounding_is_refused():
         repair_psd(K)
     K[0, 1] = 1e-9
     repair_psd(K)
+    K[0, 1] = 1e-6
+    with pytest.raises(ValueError, match="K must be symmetric"):
+        repair_psd(1e-9 * K)
 
 
 def test_small_negative_eigenvalues_are_repaired():

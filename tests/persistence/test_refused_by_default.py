@@ -443,3 +443,12 @@ def test_answers_of_another_shape_are_refused(name, classes, shape):
 )
 def test_answers_of_a_shape_that_fits_the_classes_are_kept(name, classes, shape):
     _check_shape(SimpleNamespace(classes_=np.arange(classes)), name, np.zeros(shape))
+
+
+def test_lists_are_nested_a_hundred_deep():
+    node = []
+    for _ in range(98):
+        node = [node]
+    Reader([], 10**6).model(node)
+    with pytest.raises(ValueError, match="more than 100 objects inside each other"):
+        Reader([], 10**6).model([node])

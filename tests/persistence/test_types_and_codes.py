@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import Ridge
 
 from absentia import GaussianDensity, MixedDensity
 from absentia.beliefs import Beliefs
 from absentia.beliefs.prior import indicators
 from absentia.parameters import FloatVector
-from absentia.persistence.kinds import kind_of_words, words_of_annotation
+from absentia.persistence.kinds import _is_parameter, kind_of_words, words_of_annotation
 from absentia.predictions.wrapped_model import RowFormat
 from absentia.tables.stored import FRAME_PARTS
 
@@ -145,3 +147,27 @@ def test_values_of_a_dictionary_and_not_its_keys_have_a_kind():
     assert kind.holds({"a": 1.0, "b": 2.0})
     assert not kind.holds({"a": 1.0, "b": "two"})
     assert not kind.holds([1.0])
+
+
+@pytest.mark.parametrize(
+    ("words", "held", "refused"),
+    [
+        ("names", np.array(["a", "b"], dtype=object), np.array(["a", 1], dtype=object)),
+        ("names", np.array([], dtype=object), ["a"]),
+        ("step", ("a", Ridge()), ["a", Ridge()]),
+        ("step", ("a", 1.0), ("a", np.sum)),
+        ("floats", np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 1, 1, 1))),
+        ("selection", np.zeros(2), np.zeros(2, dtype=">f8")),
+        ("selection", np.zeros(2, dtype=bool), np.zeros(2, dtype="M8[s]")),
+    ],
+)
+def test_kinds_hold_one_thing_and_refuse_another(words, held, refused):
+    assert kind_of_words(words).holds(held)
+    assert not kind_of_words(words).holds(refused)
+
+
+def test_estimators_are_parameters_where_the_annotation_names_them():
+    assert _is_parameter("inner", BaseEstimator, Ridge())
+    assert _is_parameter("estimator", None, Ridge())
+    assert not _is_parameter("inner", float, Ridge())
+    assert not _is_parameter("inner", None, Ridge())

@@ -190,3 +190,14 @@ def test_ten_rows_per_column_are_enough(monkeypatch, n, trusted):
     X = correlated(n, 2, seed=0)
     X[:5, 0] = np.nan
     assert little_test(X, p_value="chi-square").trusted == trusted
+
+
+@pytest.mark.parametrize(("room", "permuted"), [(0, True), (-1, False)])
+def test_tables_are_permuted_up_to_a_cost(monkeypatch, room, permuted):
+    """The cost of a statistic is the number of patterns times the columns cubed."""
+    X = correlated(25, 3, seed=0)
+    X[:5, 0] = X[4:9, 1] = X[12:15, 2] = np.nan
+    cost = len(Patterns.of(X).masks) * 3**3
+    monkeypatch.setattr(little, "_LARGEST", cost + room)
+    monkeypatch.setattr(little, "_permuted_chance", lambda *_: -1.0)
+    assert (little_test(X).p_value == -1.0) == permuted
