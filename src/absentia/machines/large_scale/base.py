@@ -219,13 +219,10 @@ class LargeScaleMachine(ShowsColumns):
             if self.features == "nystroem":
                 return Nystroem(self.n_components, **shared)
             return None
-        defaults = (
-            (self.gamma, "scale"),
-            (self.metric, "euclidean"),
-            (self.category_weight, "scale"),
-        )
-        if self.mask_weight is not None or any(
-            not isinstance(given, str) or given != default for given, default in defaults
+        given = (self.gamma, self.metric, self.category_weight)
+        are_words = all(isinstance(one, str) for one in given)
+        if not (
+            are_words and given == ("scale", "euclidean", "scale") and self.mask_weight is None
         ):
             raise ValueError(
                 "gamma, metric, mask_weight or category_weight was given along with "
