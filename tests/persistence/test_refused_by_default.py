@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 )
 
 from absentia import GaussianDensity, load, save
-from absentia.persistence.contents import _check_estimator, _check_shape
+from absentia.persistence.contents import _check_estimator, _check_shape, _try
 from absentia.persistence.nodes import Reader
 from persistence.hostile_files import opened, rewrite, write
 from persistence.test_model_files import save_unchecked
@@ -452,3 +452,11 @@ def test_lists_are_nested_a_hundred_deep():
     Reader([], 10**6).model(node)
     with pytest.raises(ValueError, match="more than 100 objects inside each other"):
         Reader([], 10**6).model([node])
+
+
+@pytest.mark.parametrize("answer", [[np.nan, 1.0], [1.0, np.inf], [np.nan, np.nan]])
+def test_one_answer_that_is_not_finite_is_refused(answer):
+    model = SimpleNamespace(predict=lambda rows: np.array([answer]))
+    with pytest.raises(ValueError, match=r"answers (nan|inf)"):
+        _try(model, "predict", None, False)
+    assert _try(model, "predict", None, True)

@@ -537,3 +537,30 @@ def test_rows_that_hide_least_are_compared(subsample):
         for method in ("exact", "nested", "nested*"):
             found = calibration._comparable(mask, method, subsample)
             assert found.tolist() == oracle.comparable_rows(masks, mask, method, subsample)
+
+
+class Masks:
+    """Rows of which nothing is known but what they miss."""
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def __len__(self):
+        return len(self.mask)
+
+    def take(self, rows, hidden):
+        return rows
+
+
+def test_weights_of_rows_multiply_those_of_their_masks():
+    rng = np.random.default_rng(0)
+    known, new = Masks(rng.random((12, 3)) < 0.3), Masks(rng.random((5, 3)) < 0.3)
+    weights, of_mask = rng.integers(1, 4, 12) * 1.0, rng.random(24)
+    calibration = Calibration(known, ((),), np.zeros(12, dtype=np.intp), weights)
+    completed = SimpleNamespace(table=Masks(np.zeros((24, 3), dtype=bool)), row=np.arange(24) // 2)
+    weighting = SimpleNamespace(known=completed, of_mask=lambda mask: (of_mask, np.ones(5)))
+    answer = lambda fitted, rows: np.zeros((len(rows), 1))  # noqa: E731
+    parts = list(calibration.compare(new, "weighted", 9, answer, weighting))
+    assert sum(len(part.rows) for part in parts) == 5
+    for part in parts:
+        np.testing.assert_allclose(part.weights, of_mask * weights[completed.row])
