@@ -157,6 +157,7 @@ def test_values_of_a_dictionary_and_not_its_keys_have_a_kind():
         ("step", ("a", Ridge()), ["a", Ridge()]),
         ("step", ("a", 1.0), ("a", np.sum)),
         ("floats", np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 1, 1, 1))),
+        ("objects[1]", np.array(["a"], dtype=object), np.array([{}], dtype=object)),
         ("selection", np.zeros(2), np.zeros(2, dtype=">f8")),
         ("selection", np.zeros(2, dtype=bool), np.zeros(2, dtype="M8[s]")),
     ],
