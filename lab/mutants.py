@@ -5,7 +5,7 @@
 the tests of the module in a forked process against each, and lists those that no test sees. A
 survivor is looked at: it is a missing test, or a fault that changes nothing. Words and seeds are
 left alone: strings with values, ``raise``, annotations, decorators, ``random_state=``, ``seed=``,
-``stacklevel=`` and ``default_rng(...)``.
+``stacklevel=``, ``default_rng(...)`` and the ``-1`` of ``reshape``.
 """
 
 from __future__ import annotations
@@ -89,9 +89,15 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
                 or isinstance(node, ast.JoinedStr | ast.Raise)
                 or name in ("annotation", "returns", "decorator_list")
                 or getattr(node, "arg", "") in ("random_state", "seed", "stacklevel")
-                or getattr(getattr(node, "func", None), "attr", "") == "default_rng"
+                or _calls(node, "default_rng")
+                # reshape takes any negative number for the length that is left
+                or (isinstance(node, ast.UnaryOp) and _calls(tree, "reshape"))
             ):
                 yield from _nodes(node)
+
+
+def _calls(node: ast.AST, method: str) -> bool:
+    return getattr(getattr(node, "func", None), "attr", "") == method
 
 
 def _changed(node: ast.AST) -> str:
