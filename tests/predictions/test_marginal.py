@@ -160,9 +160,9 @@ def test_a_classifier_without_probabilities_is_told_of_a_calibrator():
 
 def test_what_is_no_estimator_is_refused():
     X, _ = example()
-    with pytest.raises(TypeError, match="estimator must be an estimator"):
+    with pytest.raises(ValueError, match="estimator must be an estimator"):
         MarginalClassifier("forest").fit(X, labels(X))
-    with pytest.raises(TypeError, match="estimator must be an estimator"):
+    with pytest.raises(ValueError, match="estimator must be an estimator"):
         MarginalClassifier(LogisticRegression).fit(X, labels(X))
 
 
