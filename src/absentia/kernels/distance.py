@@ -17,16 +17,8 @@ from absentia.kernels.belief_moments import (
     paired_inner_product_variance,
     uncertain_columns,
 )
+from absentia.kernels.gram import tiles
 from absentia.kernels.gram.expected import in_kernel_units
-from absentia.kernels.gram.tiles import (
-    assembled,
-    centre_of,
-    distances_of,
-    in_parts,
-    squared_distances,
-    squares_of,
-    symmetrised,
-)
 from absentia.kernels.metric import Smoothing, Widths, metric_root
 from absentia.parameters import Rule, declared, words
 from absentia.tables import FloatArray, IntArray
@@ -98,13 +90,15 @@ class ExpectedDistanceRBF(_OfDistance):
     def _gram(self, P: Beliefs, Q: Beliefs | None, n_jobs: int | None) -> FloatArray:
         P, Q, gamma, root = self._in_kernel_units(P, Q)
         x, y = _moments(P, Q, root)
-        K = distances_of(x.means, y.means, lambda i, j: x.differences(i, y, j), scale=2 * gamma)
+        K = tiles.distances_of(
+            x.means, y.means, lambda i, j: x.differences(i, y, j), scale=2 * gamma
+        )
         K += x.traces()[:, None]
         K += y.traces()
         K *= -gamma
         np.exp(K, out=K)
         if Q is None:
-            symmetrised(K)
+            tiles.symmetrised(K)
             np.fill_diagonal(K, self._diag(P))
         return K
 
@@ -188,7 +182,7 @@ class GammaRBF(_OfDistance):
             # var z = 4 d'(A+B)d + 4 d'E[w|w|²] + var |w|²,  and  E[w|w|²] = E[u|u|²] - E[v|v|²],
             # var |w|² = var |u|² + var |v|² + 4 tr(AB)  for the parts u, v of x and y.
             a, b = x.means[rows], y.means[columns]
-            mean, far = squared_distances(
+            mean, far = tiles.squared_distances(
                 a @ b.T,
                 ours.squares[rows],
                 theirs.squares[columns],
@@ -201,13 +195,13 @@ class GammaRBF(_OfDistance):
             variance += ours.scalars[rows, None] + theirs.scalars[columns]
             variance -= ours.vectors[rows] @ b.T
             variance -= a @ theirs.vectors[columns].T
-            for i, j in in_parts(far, x.means.shape[1] ** 2):
+            for i, j in tiles.in_parts(far, x.means.shape[1] ** 2):
                 pairs = rows.start + i, columns.start + j
                 mean[i, j], variance[i, j] = _paired_moments(x, y, ours, theirs, *pairs)
             return _gamma_transform(mean, variance, gamma)
 
         shape = (len(x), len(y))
-        K = assembled(tile, shape, symmetric=Q is None, tile_rows=x.tile_rows, n_jobs=n_jobs)
+        K = tiles.assembled(tile, shape, symmetric=Q is None, tile_rows=x.tile_rows, n_jobs=n_jobs)
         if Q is None:
             np.fill_diagonal(K, self._diag(P))
         return K
@@ -234,7 +228,7 @@ class _Spread:
 
     def __init__(self, x: BeliefMoments, thirds: FloatArray, quartics: FloatArray):
         images = x.images()
-        self.squares = squares_of(x.means)
+        self.squares = tiles.squares_of(x.means)
         self.traces = x.traces()
         self.thirds = thirds
         self.quartics = quartics
@@ -290,7 +284,7 @@ def _moments(
     x, *rest = (
         BeliefMoments(
             some,
-            centre=centre_of(P.whole.means[:, 0]),
+            centre=tiles.centre_of(P.whole.means[:, 0]),
             root=root,
             columns=columns,
             coordinatewise=variance == "independent",
@@ -313,4 +307,4 @@ def _paired_moments(
     variance = 4 * np.einsum("pi,pij,pj->p", d, A + B, d) + 4 * np.einsum("pij,pij->p", A, B)
     variance += 4 * np.einsum("pi,pi->p", d, ours.thirds[i] - theirs.thirds[j])
     variance += ours.quartics[i] + theirs.quartics[j]
-    return squares_of(d) + ours.traces[i] + theirs.traces[j], variance
+    return tiles.squares_of(d) + ours.traces[i] + theirs.traces[j], variance

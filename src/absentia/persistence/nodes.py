@@ -37,15 +37,7 @@ from absentia.persistence.compiled_parts import MADE_AGAIN
 from absentia.persistence.contents import check_entries, check_object
 from absentia.persistence.kinds import ANY_SCALAR, kinds_of, record_types, trusted_names
 from absentia.persistence.known_classes import FUNCTIONS, NUMBER_TYPES, NUMPY_TYPES
-from absentia.tables.stored import (
-    CELLS,
-    FRAME_PARTS,
-    Stored,
-    array_of_cells,
-    made_cell,
-    parts_of_frame,
-    require_array,
-)
+from absentia.tables import stored
 
 #: Nodes inside nodes. A pipeline of a calibrated machine has some fifteen.
 _DEEPEST = 100
@@ -122,7 +114,7 @@ class Writer:
             seed: Any = bits.seed_seq
             seeds = (int(seed.entropy), seed.n_children_spawned, *seed.spawn_key)
             return {"Generator": [self.node(bits.state), *seeds]}
-        state = value.__getstate__() if isinstance(value, Stored) else vars(value)
+        state = value.__getstate__() if isinstance(value, stored.Stored) else vars(value)
         made_again = MADE_AGAIN.get(type(value).__name__)
         loss = vars(value).get("_loss") if made_again == "_loss" else None
         if loss is not None and type(loss) is not type(value._get_loss(None)):
@@ -153,7 +145,7 @@ class Writer:
             (n_features, n_classes, n_outputs), state = value.__reduce__()[1:]
             fields = (n_classes, state["nodes"], state["values"])
             return "Tree", [n_features, n_outputs, state["max_depth"], *map(self.node, fields)]
-        found = parts_of_frame(value)
+        found = stored.parts_of_frame(value)
         if found is not None:
             return found[0], self.node(found[1])
         own = value if hasattr(value, "__name__") else kind
@@ -249,7 +241,7 @@ class Reader:
             raise ValueError(f"more than {_MOST_NESTED} estimators inside each other")
         attributes = dict(zip(content, found.value, strict=True))
         value: Any = object.__new__(kind)
-        if isinstance(value, Stored):
+        if isinstance(value, stored.Stored):
             value.__setstate__(attributes)
         else:
             vars(value).update(attributes)
@@ -318,12 +310,12 @@ def _objects(shape: Any, entries: Any) -> np.ndarray:
     _require(int, *shape)
     if min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {shape}")
-    return array_of_cells(entries).reshape(shape)
+    return stored.array_of_cells(entries).reshape(shape)
 
 
 def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
     _require(np.ndarray, data, mask)
-    require_array("mask", mask, bool, data.shape)
+    stored.require_array("mask", mask, bool, data.shape)
     return np.ma.MaskedArray(data, mask)
 
 
@@ -333,11 +325,13 @@ def _tree(n_features: Any, n_outputs: Any, depth: Any, *arrays: Any) -> Any:
 
     _require(int, n_features, n_outputs, depth)
     n_classes, nodes, values = arrays
-    require_array("n_classes", n_classes, np.intp, (n_outputs,))
-    require_array("nodes", nodes, record_types()["tree"], (None,))
+    stored.require_array("n_classes", n_classes, np.intp, (n_outputs,))
+    stored.require_array("nodes", nodes, record_types()["tree"], (None,))
     if n_outputs < 1 or n_classes.min() < 1:
         raise ValueError("a tree without outputs or classes")
-    require_array("values", values, np.float64, (len(nodes), n_outputs, int(n_classes.max())))
+    stored.require_array(
+        "values", values, np.float64, (len(nodes), n_outputs, int(n_classes.max()))
+    )
     tree = Tree(n_features, n_classes, n_outputs)
     state = {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
     tree.__setstate__(state)
@@ -371,7 +365,7 @@ _PLAIN_PARTS: dict[str, Callable[[Any], Any]] = {
     **{kind.__name__: partial(_number, kind) for kind in NUMPY_TYPES},
     "dtype": partial(_of_text, _dtype),
     **{table: partial(_of_text, partial(_named, names)) for table, names in _NAMED.items()},
-    **{kind: partial(_of_text, partial(made_cell, kind)) for kind in CELLS},
+    **{kind: partial(_of_text, partial(stored.made_cell, kind)) for kind in stored.CELLS},
 }
 _GENERATORS: dict[str, Callable[..., Any]] = {"RandomState": _random_state, "Generator": _generator}
 _PARTS: dict[str, Callable[..., Any]] = {
@@ -383,5 +377,5 @@ _PARTS: dict[str, Callable[..., Any]] = {
     "masked": _masked,
     "Tree": _tree,
     **_GENERATORS,
-    **FRAME_PARTS,
+    **stored.FRAME_PARTS,
 }

@@ -89,9 +89,9 @@ def test_all_kinds_of_missing_are_missing(dtype):
 @pytest.mark.parametrize("date_format", ["", "%d.%m.%Y"])
 def test_a_word_is_read_once_and_means_the_same_in_all_its_rows(dtype, date_format, monkeypatch):
     asked = []
-    number = column_module.number_of
+    number = column_module.numerals.number_of
     monkeypatch.setattr(
-        column_module,
+        column_module.numerals,
         "number_of",
         lambda word, decimal: asked.append(word) or number(word, decimal),
     )

@@ -12,18 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.machines import losses
 from absentia.machines.documentation import documented
 from absentia.machines.large_scale.base import LargeScaleMachine
 from absentia.machines.large_scale.summed_optimum import CodesOf
-from absentia.machines.losses import (
-    Loss,
-    log_probabilities_of,
-    logistic,
-    multinomial,
-    probabilities_of,
-    squared_error,
-    squared_hinge,
-)
 from absentia.machines.targets import (
     ClassCodes,
     ClassifierTargets,
@@ -146,8 +138,8 @@ class LargeScaleSVC(_LargeScaleClassifier):
 
     loss: Literal["squared_hinge", "least_squares"] = "squared_hinge"
 
-    def _loss(self, codes_of: CodesOf) -> Loss:
-        return squared_hinge if self.loss == "squared_hinge" else squared_error
+    def _loss(self, codes_of: CodesOf) -> losses.Loss:
+        return losses.squared_hinge if self.loss == "squared_hinge" else losses.squared_error
 
 
 @documented
@@ -182,15 +174,15 @@ class LargeScaleLogisticRegression(_LargeScaleClassifier):
     def predict_proba(self, X: TableLike) -> Any:
         """Return the probability of each class, (n_samples, n_classes), or a lazy table."""
         check_is_fitted(self)
-        return self._map_scores(X, probabilities_of, len(self.classes_))
+        return self._map_scores(X, losses.probabilities_of, len(self.classes_))
 
     def predict_log_proba(self, X: TableLike) -> Any:
         """Return the logarithms of :meth:`predict_proba`, exact if a probability underflows."""
         check_is_fitted(self)
-        return self._map_scores(X, log_probabilities_of, len(self.classes_))
+        return self._map_scores(X, losses.log_probabilities_of, len(self.classes_))
 
-    def _loss(self, codes_of: Any) -> Loss:
-        return logistic if codes_of.n_scores == 1 else multinomial
+    def _loss(self, codes_of: Any) -> losses.Loss:
+        return losses.logistic if codes_of.n_scores == 1 else losses.multinomial
 
 
 @documented
@@ -265,8 +257,8 @@ class LargeScaleRidge(RegressorTargets, LargeScaleMachine):
     def _known_codes(self) -> NumberCodes:
         return NumberCodes(len(self.intercept_))
 
-    def _loss(self, codes_of: CodesOf) -> Loss:
-        return squared_error
+    def _loss(self, codes_of: CodesOf) -> losses.Loss:
+        return losses.squared_error
 
     def _penalty_weight(self) -> float:
         return float(self.alpha)

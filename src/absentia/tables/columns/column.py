@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia.engine.threads import computed_once
-from absentia.tables.columns.numerals import (
-    groups_thousands,
-    in_doubt,
-    limits_of,
-    mark_of,
-    measurement,
-    number_of,
-    shown_sign,
-    split_unit,
-)
+from absentia.tables.columns import numerals
 from absentia.tables.reading import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -150,25 +141,25 @@ class Column:
     @computed_once
     def shown_sign(self) -> str:
         """The decimal sign that the texts themselves show, empty where they show none."""
-        return shown_sign(self.distinct)
+        return numerals.shown_sign(self.distinct)
 
     @computed_once
     def in_doubt(self) -> str:
         """A text whose comma or point may be either sign, where no text of the column decides."""
-        return in_doubt(self.distinct)
+        return numerals.in_doubt(self.distinct)
 
     @computed_once
     def grouped_text(self) -> str:
         """The first text with separated thousands, empty where there is none."""
         sign = self.decimal_sign
-        return next((text for text in self.distinct if groups_thousands(text, sign)), "")
+        return next((text for text in self.distinct if numerals.groups_thousands(text, sign)), "")
 
     @computed_once
     def unit(self) -> str:
         """The one unit behind nearly all numbers, such as ``kg``; empty where there is none."""
         units: Counter[str] = Counter()
         for text, count in zip(self.distinct, self.counts.tolist(), strict=True):
-            units[split_unit(text)[1]] += count
+            units[numerals.split_unit(text)[1]] += count
         del units[""]
         n_texts = int(self.counts[~self.says_nothing()].sum())
         return next(iter(units)) if len(units) == 1 and units.total() >= READABLE * n_texts else ""
@@ -178,7 +169,7 @@ class Column:
         if not unit:
             return self
         if unit not in self._bare:
-            pairs = [(text, split_unit(text)) for text in self.distinct]
+            pairs = [(text, numerals.split_unit(text)) for text in self.distinct]
             bare = [number if found == unit else text for text, (number, found) in pairs]
             self._bare[unit] = self._copy(bare)
         return self._bare[unit]
@@ -195,21 +186,25 @@ class Column:
         infinity, ``"5-10"`` from 5 to 10, and a text that is no number anywhere.
         """
         if decimal not in self._ends:
-            lower = np.array([number_of(text, decimal) for text in self.distinct], dtype=np.float64)
+            lower = np.array(
+                [numerals.number_of(text, decimal) for text in self.distinct], dtype=np.float64
+            )
             upper = lower.copy()
             for k in np.flatnonzero(np.isnan(lower)):
-                lower[k], upper[k] = limits_of(self.distinct[k], decimal)
+                lower[k], upper[k] = numerals.limits_of(self.distinct[k], decimal)
             self._ends[decimal] = lower, upper
         return self._ends[decimal]
 
     def errors(self, decimal: str = ".") -> FloatArray:
         """Return the error of each different text, such as 0.2 of ``"7.7 ± 0.2"``, else zero."""
-        parts = (measurement(text) for text in self.distinct)
-        return np.array([number_of(p[1].strip(), decimal) if p else 0.0 for p in parts])
+        parts = (numerals.measurement(text) for text in self.distinct)
+        return np.array([numerals.number_of(p[1].strip(), decimal) if p else 0.0 for p in parts])
 
     def marks(self) -> list[str]:
         """Return the different currency and percent signs."""
-        return list(dict.fromkeys(mark for text in self.distinct if (mark := mark_of(text))))
+        return list(
+            dict.fromkeys(mark for text in self.distinct if (mark := numerals.mark_of(text)))
+        )
 
     def says_nothing(self) -> BoolArray:
         """Return which of the different texts mean "not known", such as ``-`` or ``n/a``."""

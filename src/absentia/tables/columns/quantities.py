@@ -8,17 +8,8 @@ from itertools import compress
 
 import numpy as np
 
+from absentia.tables.columns import dates
 from absentia.tables.columns.column import READABLE, Column
-from absentia.tables.columns.dates import (
-    COMPACT_DATE,
-    TIMES_OF_DAY,
-    TYPED_DATES,
-    date_formats,
-    days_by_text,
-    days_of,
-    either_way_round,
-    find_cycles,
-)
 from absentia.tables.columns.numerals import example, measurement
 from absentia.tables.columns.readings import (
     CellCounts,
@@ -268,7 +259,7 @@ def compact_dates(column: Column) -> ColumnReading | None:
     known = np.unique(values[~np.isnan(values)])
     if len(known) < 10 or known[0] < 19000101 or known[-1] > 21001231:
         return None
-    if np.isnan(days_of(column, (COMPACT_DATE,))).sum() > np.isnan(values).sum():
+    if np.isnan(dates.days_of(column, (dates.COMPACT_DATE,))).sum() > np.isnan(values).sum():
         return None
     found = as_dates(column)
     said = f"whole numbers such as {known[0]:.0f}, read as dates (year, month, day)"
@@ -277,7 +268,7 @@ def compact_dates(column: Column) -> ColumnReading | None:
 
 def dates_of_texts(column: Column) -> ColumnReading | None:
     """Read text as dates where enough of it are."""
-    formats, n_dates = date_formats(column)
+    formats, n_dates = dates.date_formats(column)
     enough = READABLE * int(column.counts[~column.says_nothing()].sum())
     return _dates(column, formats, None) if n_dates and n_dates >= enough else None
 
@@ -285,9 +276,9 @@ def dates_of_texts(column: Column) -> ColumnReading | None:
 def as_dates(column: Column, *, cyclic: bool | None = None) -> ColumnReading:
     """Read a column as dates, whatever it looks like; ``cyclic`` by default as the dates show."""
     if column.is_text:
-        return _dates(column, date_formats(column)[0], cyclic)
-    formats = (TYPED_DATES if column.type_kind == "M" else COMPACT_DATE,)
-    days = days_of(column, formats)
+        return _dates(column, dates.date_formats(column)[0], cyclic)
+    formats = (dates.TYPED_DATES if column.type_kind == "M" else dates.COMPACT_DATE,)
+    days = dates.days_of(column, formats)
     cycles = _cycles(days, cyclic)
     note = _TYPED_DATES + _cycle_note(cycles)
     reading = ColumnReading("date", note, CellCounts.of(column), (), formats, cycles)
@@ -298,10 +289,10 @@ def as_dates(column: Column, *, cyclic: bool | None = None) -> ColumnReading:
 
 
 def _dates(column: Column, formats: tuple[str, ...], cyclic: bool | None) -> ColumnReading:
-    days = days_by_text(column, formats)
+    days = dates.days_by_text(column, formats)
     is_date = np.isfinite(days)
     counts = counts_of(column, is_date)
-    timed = bool(formats) and TIMES_OF_DAY.issuperset(formats)
+    timed = bool(formats) and dates.TIMES_OF_DAY.issuperset(formats)
     cycles = ("day",) if timed and cyclic is not False else _cycles(column.by_row(days), cyclic)
     note = "dates written as text, read as days since 1970"
     if timed:
@@ -313,7 +304,7 @@ def _dates(column: Column, formats: tuple[str, ...], cyclic: bool | None) -> Col
     if any("%b" in form and "%d" not in form for form in formats):
         note += ", months without a day read as their first day"
     note += _cycle_note(cycles)
-    if either_way_round(column, formats):
+    if dates.either_way_round(column, formats):
         note += "; either the day or the month could come first, read as day first"
     if counts.unreadable:
         note += "; " + unreadable_note(column, ~is_date, counts.unreadable)
@@ -331,7 +322,7 @@ def _no_dates(reading: ColumnReading, text: str) -> ColumnReading:
 def _cycles(days: FloatArray, cyclic: bool | None) -> tuple[str, ...]:
     """Return the cycles to use: all of them (that of the day where there are times), or none."""
     if cyclic is None:
-        return find_cycles(days)
+        return dates.find_cycles(days)
     timed = bool((days[~np.isnan(days)] % 1.0).any())
     return ("year", "week", *(("day",) if timed else ())) if cyclic else ()
 
