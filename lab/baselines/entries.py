@@ -264,6 +264,12 @@ ENTRIES: tuple[Comparator, ...] = (
         lambda _: KNNImputer(n_neighbors=5, keep_empty_features=True),
     ),
     _filled(
+        "knn-10",
+        "mean of the ten nearest rows",
+        _STRUSKI,
+        lambda _: KNNImputer(n_neighbors=10, keep_empty_features=True),
+    ),
+    _filled(
         "icknni",
         "mean of the five nearest rows that have as much",
         "Van Hulse and Khoshgoftaar 2014",
@@ -277,6 +283,12 @@ ENTRIES: tuple[Comparator, ...] = (
         stochastic=True,
     ),
     _filled("svr-imputation", "each column by SVR of the others", _STRUSKI, lambda _: SVRImputer()),
+    _filled(
+        "svr-imputation-0.001",
+        "each column by SVR of the others, gamma = 0.001",
+        _STRUSKI,
+        lambda _: SVRImputer(gamma=0.001),
+    ),
     _filled(
         "gmm",
         "one draw from a mixture of three",

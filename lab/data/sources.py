@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC as CompleteSVC
 from sklearn.svm import SVR as CompleteSVR
 
@@ -211,6 +211,11 @@ def source_of(estimator: BaseEstimator, mask_weights: Sequence[Any] = ()) -> Gra
     if isinstance(machine, KarmaSVC | KarmaSVR):
         return KarmaSource(steps)
     return None
+
+
+def in_unit_interval(source: GramSource) -> GramSource:
+    """Return the same source with columns scaled to [0, 1], after missing values are filled in."""
+    return replace(source, steps=(*source.steps, MinMaxScaler()))
 
 
 def without_scaling(source: GramSource) -> GramSource:

@@ -28,8 +28,11 @@ from lab.experiments.inner_search import (
 )
 
 Kind = Literal["absentia", "imputation", "kernel", "learner"]
-#: Many fits, cone programs, or for wide tables: only where a protocol asks for them by name.
-_ONLY_ON_DEMAND = ("automatic", "genrbf-low-rank", "robust", "robust-spherical")
+#: Many fits, cone programs, for wide tables, or the settings of one paper: only where a protocol
+#: asks for them by name.
+_ONLY_ON_DEMAND = (
+    "automatic", "genrbf-low-rank", "robust", "robust-spherical", "knn-10", "svr-imputation-0.001",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Method:
 def methods_for(task: Task, names: Sequence[str] | None = None) -> list[str]:
     """Return the names of the methods that can do a task and are installed, in registry order.
 
-    Cone programs and what is for wide tables are left out unless they are named.
+    Cone programs, what is for wide tables and one paper's settings are left out unless named.
     """
     able = [name for name, entry in registry(task, available=True).items()]
     if names is None:

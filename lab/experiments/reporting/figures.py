@@ -47,6 +47,7 @@ MECHANISM_LABELS = {
     "mcar-rows": "missing completely at random, as many in each row",
     "mar": "missing at random",
     "mar-distance": "missing at random by the distance itself",
+    "mar-exempt": "missing at random, anchor rows exempt",
     "mnar": "missing not at random",
     "views": "whole views missing",
     "real": "",

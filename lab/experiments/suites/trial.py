@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -76,6 +77,7 @@ def holes(X: FloatArray, mechanism: str, rate: float, seed: int) -> FloatArray:
         "mcar-rows": _from_each_row,
         "mar": amputation.mar,
         "mar-distance": partial(amputation.mar, power=1),
+        "mar-exempt": _away_from_anchors,
         "self-censoring": amputation.self_censoring,
     }
     removed: FloatArray = remove[mechanism](X, rate, random_state=seed)
@@ -87,6 +89,29 @@ def _from_each_row(X: FloatArray, rate: float, *, random_state: int) -> FloatArr
     order = np.random.RandomState(random_state).random_sample(X.shape).argsort(axis=1)
     removed = order.argsort(axis=1) < round(rate * X.shape[1])
     return np.where(removed, np.nan, X)
+
+
+def _away_from_anchors(X: FloatArray, rate: float, *, random_state: int) -> FloatArray:
+    """Remove values as ``mar`` does, and none from any anchor row: Eq. (26) taken literally.
+
+    With the same seed, anchors and draws are those of ``mar``. The rate is met to the nearest
+    value, by the smallest ratios of distance and draw in the rows that are not exempt.
+    """
+    n, d = X.shape
+    generator = np.random.RandomState(random_state)
+    anchors = generator.choice(n, size=d, replace=n < d)
+    exempt = (X[:, None] == X[anchors]).all(axis=2).any(axis=1)
+    metric = np.linalg.pinv(np.cov(X, rowvar=False))
+    distances = cdist(X, X[anchors], "mahalanobis", VI=metric) ** 2
+    # A value goes when its draw is below exp(-t D): there is one t for each number of removals.
+    order = distances / np.maximum(generator.standard_exponential((n, d)), np.finfo(float).tiny)
+    order[exempt] = np.inf
+    first = np.argsort(order, axis=None, kind="stable")[: round(rate * X.size)]
+    if not np.isfinite(order.flat[first]).all():
+        raise ValueError(f"A rate of {rate:g} cannot be reached: {exempt.sum()} rows are exempt.")
+    removed = X.copy()
+    removed.flat[first] = np.nan
+    return removed
 
 
 def outer_fold(

@@ -1,11 +1,15 @@
 """The protocols: their cells, and one cell of each from rows to scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import amputation
 from lab.data.datasets import Dataset
+from lab.data.sources import in_unit_interval
 from lab.experiments.methods import METHODS
 from lab.experiments.running.cells import SIZES, Cell, Context
 from lab.experiments.suites import PROTOCOLS, protocol_named
@@ -82,7 +86,7 @@ def test_the_papers_sizes():
     cells = PROTOCOLS["smieja-classification"].cells(Context(size="full"))
     assert len({cell.dataset for cell in cells}) == 8
     assert {cell.rate for cell in cells} == {k / 10 for k in range(1, 10)}
-    assert {cell.mechanism for cell in cells} == {"mcar", "mar", "mnar"}
+    assert {cell.mechanism for cell in cells} == {"mcar", "mar", "mar-exempt", "mnar"}
     assert {cell.sample for cell in cells} == set(range(10))
     assert {"genrbf", "karma", "geom", "mice", "missforest", "gmm"} <= {c.method for c in cells}
 
@@ -108,6 +112,48 @@ def test_holes_are_those_of_amputation():
     np.testing.assert_array_equal(holes(X, "mcar", 0.3, 5), amputation.mcar(X, 0.3, random_state=5))
     assert holes(X, "mnar", 0.3, 5).shape == (60, 3)
     assert holes(X, "mar", 0.0, 5) is X
+
+
+def test_exempt_anchor_rows_lose_nothing_and_the_rate_is_exact():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5)) @ rng.normal(size=(5, 5))
+    X[60:] = X[20:60]  # a row equal to an anchor is exempt too
+    near, away = (np.isnan(holes(X, name, 0.3, 5)) for name in ("mar", "mar-exempt"))
+    assert near.sum() == away.sum() == 150
+    anchors = np.random.RandomState(5).choice(100, size=5, replace=False)
+    exempt = (X[:, None] == X[anchors]).all(axis=2).any(axis=1)
+    assert 5 < exempt.sum() <= 10
+    assert not away[exempt].any()
+    assert near[exempt].any()
+    # With the same draws, other values differ only by those that make up for the exempt ones.
+    assert (near & ~away)[~exempt].sum() == 0
+    with pytest.raises(ValueError, match=f"{exempt.sum()} rows are exempt"):
+        holes(X, "mar-exempt", 0.98, 5)
+
+
+def test_the_settings_of_struski_are_those_of_its_suite_only(context):
+    cells = {name: PROTOCOLS[name].cells(Context(size="full")) for name in PROTOCOLS}
+    settings = {"knn-10", "svr-imputation-0.001"}
+    for name, of_suite in cells.items():
+        assert bool(settings & {cell.method for cell in of_suite}) == (name == "struski-regression")
+    cell = Cell("struski-regression", "laser", "knn-10", "mar-distance", 0.3)
+    found = {
+        variant: PROTOCOLS["struski-regression"].run(replace(cell, variant=variant), context)
+        for variant in {cell.variant for cell in cells["struski-regression"]}
+    }
+    assert len({scores[0].value for scores, _ in found.values()}) == 3
+    width = 1 / (4 * 2.0**-6)
+    assert [facts["gamma"] == width for _, facts in found.values()].count(True) == 2
+
+
+def test_columns_in_the_unit_interval_have_the_scale_of_the_filled_rows():
+    X = np.random.default_rng(0).normal(size=(30, 2)) * [1.0, 100.0]
+    X[0, 0] = np.nan
+    source = in_unit_interval(METHODS["mean"].source("regression", 0))
+    (K, _), *_ = source.fit(X, X).at(1.0)({})
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    scaled = (filled - filled.min(axis=0)) / np.ptp(filled, axis=0)
+    np.testing.assert_allclose(K, rbf_kernel(scaled, gamma=1.0), rtol=0, atol=1e-12)
 
 
 def test_holes_can_be_made_in_data_that_has_some(context):
