@@ -14,7 +14,7 @@ from sklearn.svm import SVR as CompleteSVR
 
 from absentia.automatic import AutoClassifier, AutoRegressor
 from absentia.densities import DensityImputer, GaussianDensity, LowRankDensity, MixtureDensity
-from absentia.kernels import GenRBF
+from absentia.kernels import ExpectedLinear, GenRBF
 from absentia.machines import SVC, SVR, RobustSVC
 from absentia.machines.targets import Task
 from absentia.parameters import RandomState
@@ -49,8 +49,8 @@ _STRUSKI = "Struski and others 2016"
 _ANDERSON = "Anderson and Gupta 2011"
 
 
-def _grids(step: str, width: str = "gamma", **more: Any) -> dict[Task, dict[str, Any]]:
-    """Return the grids of a support vector machine that is a step of a pipeline."""
+def _grids(step: str, width: str | None = "gamma", **more: Any) -> dict[Task, dict[str, Any]]:
+    """Return the grids of a support vector machine, a step of a pipeline; some have no width."""
     both: tuple[tuple[Task, str, dict[str, tuple[float, ...]]], ...] = (
         ("classification", "svc", CLASSIFICATION_GRID),
         ("regression", "svr", REGRESSION_GRID),
@@ -59,6 +59,7 @@ def _grids(step: str, width: str = "gamma", **more: Any) -> dict[Task, dict[str,
         task: {
             f"{step.format(machine)}__{width if name == 'gamma' else name}": values
             for name, values in {**grid, **more}.items()
+            if name != "gamma" or width is not None
         }
         for task, machine, grid in both
     }
@@ -67,6 +68,7 @@ def _grids(step: str, width: str = "gamma", **more: Any) -> dict[Task, dict[str,
 def _own(name: str, description: str, reference: str, **settings: Any) -> Comparator:
     """Return an entry of SVC and SVR with one of absentia's kernels."""
     mask = "mask_weight" in settings
+    width = "gamma" if isinstance(settings["kernel"], str) else "kernel__gamma"
 
     def build(task: Task, random_state: RandomState) -> BaseEstimator:
         named: dict[str, Callable[[], BaseEstimator]] = {
@@ -84,7 +86,7 @@ def _own(name: str, description: str, reference: str, **settings: Any) -> Compar
         build,
         _grids(
             "{}",
-            width="gamma" if isinstance(settings["kernel"], str) else "kernel__gamma",
+            width=None if isinstance(settings["kernel"], ExpectedLinear) else width,
             **({"mask_weight": MASK_WEIGHTS} if mask else {}),
         ),
         handles_nan=True,
@@ -178,6 +180,8 @@ def _robust(
 ) -> Comparator:
     grid = {f"robustsvc__{k}": v for k, v in CLASSIFICATION_GRID.items()}
     grid["robustsvc__tau"] = taus
+    if "kernel" in settings:  # the inner product, which has no width
+        del grid["robustsvc__gamma"]
     return Comparator(
         name,
         description,
@@ -232,9 +236,22 @@ ENTRIES: tuple[Comparator, ...] = (
         kernel="expected-rbf",
         density="mixture",
     ),
+    _own(
+        "expected-linear",
+        "expected inner product, a row with itself on the diagonal",
+        _ANDERSON,
+        kernel=ExpectedLinear(diagonal="same"),
+    ),
     _own("esd", "RBF of the expected squared distance", "Eirola and others 2013", kernel="esd"),
     _own("egk", "RBF of a Gamma-distributed distance", "Mesquita and others", kernel="egk"),
     _robust("robust", "expected RBF with its variance", _ANDERSON, (0.1, 0.3, 1.0)),
+    _robust(
+        "robust-linear",
+        "expected inner product with its variance",
+        _ANDERSON,
+        (0.1, 0.3, 1.0),
+        kernel=ExpectedLinear(diagonal="same"),
+    ),
     _robust(
         "robust-spherical",
         "conditional means, spherical uncertainty",

@@ -96,7 +96,8 @@ class BeliefSource(GramSource):
 
     def _kernel(self, width: float) -> Kernel:
         if isinstance(self.kernel, Kernel):
-            return clone(self.kernel).set_params(gamma=width)
+            kernel: Kernel = clone(self.kernel)
+            return kernel.set_params(gamma=width) if "gamma" in kernel.get_params() else kernel
         return make_unmasked_kernel(self.kernel, width)
 
 

@@ -31,7 +31,8 @@ Kind = Literal["absentia", "imputation", "kernel", "learner"]
 #: Many fits, cone programs, for wide tables, or the settings of one paper: only where a protocol
 #: asks for them by name.
 _ONLY_ON_DEMAND = (
-    "automatic", "genrbf-low-rank", "robust", "robust-spherical", "knn-10", "svr-imputation-0.001",
+    "automatic", "genrbf-low-rank", "expected-linear", "robust", "robust-linear",
+    "robust-spherical", "knn-10", "svr-imputation-0.001",
 )  # fmt: skip
 
 

@@ -269,7 +269,8 @@ _ALL = (
         deviations=(
             "'mcar' removes a share of the whole table, 'mcar-rows' the same share of every row, "
             "which is the paper's",
-            "the robust machines take penalty and width from the plain one, and tune tau only",
+            "the robust machines take penalty and width from the plain one, and tune tau only; "
+            "'robust-joint' tunes the three together, on a coarse grid",
         ),
     ),
     Target(

@@ -13,6 +13,7 @@ _LONGEST_NAME = 150
 _DESCRIPTIONS = {
     "egk-independent": "the same with the variance as printed, coordinates taken as independent",
     "complete": "the same machine on complete rows: a bound",
+    "robust-joint": "expected RBF with its variance; tau, penalty and width tuned together",
     "random": "values in a random order, another for each row",
     "mutual-information": "columns by their mutual information with the class, per cost",
     "permutation-importance": "columns by the rise of the log loss when shuffled, per cost",

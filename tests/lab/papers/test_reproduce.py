@@ -58,7 +58,9 @@ def test_tables_name_what_the_suites_have(target):
     assert cells
     if target.same_data:
         assert set(target.printed) <= places
-    assert {cell.method for cell in cells} <= {*METHODS, "complete", "egk-independent"}
+    assert {cell.method for cell in cells} <= {
+        *METHODS, "complete", "egk-independent", "robust-joint"
+    }  # fmt: skip
 
 
 def test_a_suite_without_its_data_stops_at_once(tmp_path, monkeypatch, capsys):

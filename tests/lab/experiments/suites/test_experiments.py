@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from absentia import amputation
+from absentia.densities import GaussianDensity
 from lab.data.datasets import Dataset
-from lab.data.sources import in_unit_interval
+from lab.data.sources import in_unit_interval, without_scaling
 from lab.experiments.methods import METHODS
 from lab.experiments.running.cells import SIZES, Cell, Context
 from lab.experiments.suites import PROTOCOLS, protocol_named
@@ -97,6 +98,26 @@ def test_robust_machines_have_a_cell(context):
     scores, facts = protocol.run(cell, context)
     assert {s.metric for s in scores} == {"error", "accuracy", "fit_seconds"}
     assert facts["tau"] in (0.1, 1.0)
+
+
+def test_tau_is_tuned_jointly_and_the_linear_machines_have_no_width(context):
+    protocol = PROTOCOLS["anderson"]
+    cells = {cell.method: cell for cell in protocol.cells(context)}
+    _, joint = protocol.run(cells["robust-joint"], context)
+    _, stepwise = protocol.run(replace(cells["robust-joint"], method="robust"), context)
+    assert {joint["C"], stepwise["C"]} <= {1.0, 32.0}
+    assert joint["tau"] in (0.1, 1.0)
+    for name in ("expected-linear", "robust-linear"):
+        scores, facts = protocol.run(cells[name], context)
+        assert facts["gamma"] == 1.0
+        assert 0 <= scores[0].value <= 1
+    diagonal = METHODS["expected-linear"].source("classification", 0)
+    X = np.array([[1.0, 2.0], [0.0, np.nan], [2.0, 3.0], [-1.0, 0.5]])
+    (K, _), *_ = without_scaling(diagonal).fit(X, X).at(1.0)({})
+    beliefs = GaussianDensity().fit(X).condition(X)
+    extra = np.trace(beliefs.covariance(), axis1=1, axis2=2)
+    means = beliefs.mean()
+    np.testing.assert_allclose(K, means @ means.T + np.diag(extra), rtol=1e-12)
 
 
 def test_a_model_of_the_shift_protocol_is_tested_at_every_rate(context):
