@@ -300,6 +300,19 @@ _ALL = (
         deviations=("the classifier is penalised; its penalty and the width are searched",),
     ),
     Target(
+        "williams-figure-1b", "Ionosphere, distance to the true matrix", "williams",
+        "matrix_distance",
+        wanted=lambda cell: cell.mechanism == "mcar" and cell.method != "complete", place=_by_rate,
+        claim="conditional means are closer to the true matrix than integrating",
+        deviations=("the width is one over the number of columns; the paper gives none",),
+    ),
+    Target(
+        "williams-section-4", "Semi-supervised learning", "williams-semi-supervised", "roc_auc",
+        place=_by_rate,
+        claim="the completed matrix can be used in semi-supervised algorithms (future work)",
+        deviations=("the paper has no experiment: Ionosphere, with the harmonic function",),
+    ),
+    Target(
         "williams-figure-2", "Four views, whole views missing", "williams", "roc_auc",
         wanted=_at(mechanism="views"), place=_by_rate,
         claim="integrating is better than either imputation",

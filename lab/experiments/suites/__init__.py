@@ -15,7 +15,7 @@ from lab.experiments.suites.removal import (
 )
 from lab.experiments.suites.shift import SHIFT
 from lab.experiments.suites.timing import SMIEJA_TIMING
-from lab.experiments.suites.williams import WILLIAMS
+from lab.experiments.suites.williams import WILLIAMS, WILLIAMS_SEMI_SUPERVISED
 
 __all__ = ["PROTOCOLS", "protocol_named"]
 
@@ -31,6 +31,7 @@ PROTOCOLS: dict[str, Protocol] = {
         ANDERSON,
         MESQUITA,
         WILLIAMS,
+        WILLIAMS_SEMI_SUPERVISED,
         REAL_HOLES,
         SHIFT,
         ACQUISITION,

@@ -21,6 +21,7 @@ from lab.experiments.suites.maintenance import (
 )
 from lab.experiments.suites.measuring_order import _Key, _train, area_under_loss
 from lab.experiments.suites.trial import dataset, holes
+from lab.experiments.suites.williams import harmonic_function
 
 #: Data sets of the protocols' smoke sizes, made up: columns, task, whether they have holes.
 MADE_UP = {
@@ -118,6 +119,24 @@ def test_tau_is_tuned_jointly_and_the_linear_machines_have_no_width(context):
     extra = np.trace(beliefs.covariance(), axis1=1, axis2=2)
     means = beliefs.mean()
     np.testing.assert_allclose(K, means @ means.T + np.diag(extra), rtol=1e-12)
+
+
+def test_the_harmonic_function_is_linear_along_a_path():
+    """Each row without a label is the mean of its neighbours."""
+    path = np.diag(np.ones(5), 1)
+    W = path + path.T + np.diag(np.arange(6.0))  # the diagonal makes no difference
+    f = harmonic_function(W, np.array([0, 5]), np.array([0.0, 9, 9, 9, 9, 1]))
+    np.testing.assert_allclose(f, np.linspace(0, 1, 6), rtol=0, atol=1e-9)
+
+
+def test_rows_without_a_label_take_part_in_semi_supervised_learning(context):
+    protocol = PROTOCOLS["williams-semi-supervised"]
+    cells = [c for c in protocol.cells(context) if c.method == "expected-rbf"]
+    found = {cell.variant: protocol.run(cell, context) for cell in cells}
+    assert len(found) == 4
+    for variant, (scores, facts) in found.items():
+        assert 0 <= scores[0].value <= 1
+        assert ("C" in facts) == ("semi" not in variant)
 
 
 def test_a_model_of_the_shift_protocol_is_tested_at_every_rate(context):
