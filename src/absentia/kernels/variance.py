@@ -43,7 +43,7 @@ def kernel_variance(
       for mixtures through their overall moments, which is exact; ``a`` and ``b`` are counted from
       the centre of the kernel, where it has one;
     - :class:`ExpectedRBF`: ``E[k with 2 gamma] - E[k]²``, since the square of an RBF is an RBF of
-      twice the gamma, Eq. (7) of [Anderson2011]_; for mixtures both terms are the mixture's.
+      twice the gamma: Eq. (7) of [Anderson2011]_ with its factor corrected, also for mixtures.
 
     Between complete rows it is zero. Where the variance is small beside the square of the kernel
     (narrow beliefs, or a small gamma) it is computed without subtraction, so that it has about
