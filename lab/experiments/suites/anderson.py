@@ -46,8 +46,7 @@ def _cells(context: Context) -> list[Cell]:
     if context.size == "small":
         rates = (0.1, 0.2, 0.3, 0.4)
     elif context.size == "smoke":
-        rates, sets = (0.3,), ("heart_statlog",)
-        coarse_rates = rates
+        rates, coarse_rates, sets = (0.1, 0.3), [0.3], ("heart_statlog",)
     coarse = [
         Cell("anderson", data, name, "mcar-rows", rate, sample, variant=_COARSE)
         for sample in range(coarse_runs)
