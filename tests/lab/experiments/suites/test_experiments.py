@@ -93,6 +93,14 @@ def test_the_papers_sizes():
     assert {"genrbf", "karma", "geom", "mice", "missforest", "gmm"} <= {c.method for c in cells}
 
 
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_metric_of_appendix_d_is_in_every_suite_that_compares_machines(name):
+    """Two suites compare a few methods only."""
+    methods = {cell.method for cell in PROTOCOLS[name].cells(Context(size="full"))}
+    without = ("acquisition", "williams-semi-supervised")
+    assert ("genrbf-mahalanobis" in methods) == (name not in without)
+
+
 def test_robust_machines_have_a_cell(context):
     protocol = PROTOCOLS["anderson"]
     cell = next(c for c in protocol.cells(context) if c.method == "robust")
