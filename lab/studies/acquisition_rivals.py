@@ -32,7 +32,7 @@ from absentia.tables import BoolArray, FloatArray, IntArray
 from lab.data.datasets import load
 
 TABLES = ("cube", "cube-nm", "chronic_kidney_disease", "physionet2012_mean")
-TRAIN_ROWS, TEST_ROWS, BUDGET, REPEATS = 1500, 200, 10, 3
+TRAIN_ROWS, TEST_ROWS, BUDGET, REPEATS = 1200, 150, 8, 2
 #: Copies of each training row, each with another share of its values hidden.
 _COPIES, _DRAWS = 6, 512
 _NEIGHBOURS, _SETS, _MOST_IN_SET = 5, 48, 5
