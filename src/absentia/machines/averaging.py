@@ -8,7 +8,6 @@ from :func:`machine_uncertainty`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,10 +176,9 @@ def machine_uncertainty(
         return predicted(complete), None
 
     points = DrawPoints.sobol(n_draws, unknowns.n_drawn, random_state)
-    noise = getattr(machine, "_noise_variance", 0.0)
     return uncertainty_over_draws(
         answer, unknowns, table, points, machine,
-        noise=noise, by_column=by_column, one_output=one_output,
+        noise=getattr(machine, "_noise_variance", 0.0), by_column=by_column, one_output=one_output,
     )  # fmt: skip
 
 
@@ -233,17 +231,14 @@ def _added_up(
         shares = _first_order_parts(average, unknowns, table, parts[0], missing, unit)
         # First-order parts cannot exceed the whole: the excess is an error of draws or of a rule.
         shares = np.minimum(np.maximum(shares, 0.0), missing[:, None])
-    prediction = parts[0]
+    prediction = parts[0][:, 0] if one_output else parts[0]
     if one_output or unit == "entropy":
         own, noise, missing, shares = own[:, 0], noise[:, 0], missing[:, 0], shares[:, :, 0]
-    if one_output:
-        prediction = prediction[:, 0]
     names = tuple(column.name for column in columns)
     total = own + noise + missing
-    doubt = Uncertainty(prediction, total, own, noise, missing, shares, names, unit)
-    if unit == "variance" or not hasattr(model, "classes_"):
-        return doubt
-    return replace(doubt, classes=tuple(str(label) for label in model.classes_))
+    known = getattr(model, "classes_", ()) if unit == "entropy" else ()
+    classes = tuple(str(label) for label in known)
+    return Uncertainty(prediction, total, own, noise, missing, shares, names, unit, classes)
 
 
 def _first_order_parts(
@@ -327,6 +322,5 @@ def over_values(
             change = np.abs(parts[unsettled] - before)
             unsettled = unsettled[(change > _TOLERANCE * largest[row[unsettled]]).any(axis=1)]
     if not len(row):
-        nothing = np.empty((0, scale.shape[1]))
-        return nothing, nothing
+        return (np.empty((0, scale.shape[1])),) * 2
     return parts, expected

@@ -17,6 +17,7 @@ from absentia import (
     GenRBF,
     MixedDensity,
     MixtureDensity,
+    measure_next,
 )
 from absentia.machines.gaussian_process.expectation_propagation import expected_entropy
 from oracles import uncertain_inputs as oracle
@@ -106,6 +107,22 @@ def test_closed_form_agrees_with_random_draws(density, mask_weight):
             / (variances.std(axis=0) / np.sqrt(n_draws) + 1e-9),
         ]
         assert np.abs(z).max() < 5
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("density", DENSITIES, ids=lambda density: type(density).__name__)
+def test_sums_that_cancel_are_not_computed(density, noise):
+    """A square has a wide kernel of large scale: rounding was larger than what is left."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] ** 2 + 0.5 * X[:, 2] + noise * rng.normal(size=90)
+    machine = GaussianProcessRegressor(density=density).fit(X, y)
+    rows = np.array([[np.nan, 0.3, 0.2], [np.nan] * 3])
+    doubt, gain = machine.predict_uncertainty(rows), measure_next(machine, rows).gain
+    assert (doubt.model < 1e-3).all()
+    assert doubt.missing[0] == pytest.approx(gain[0, 0], rel=0.4)
+    np.testing.assert_allclose(doubt.by_column[1], gain[1], atol=0.05 * gain[1].max())
+    np.testing.assert_allclose(doubt.prediction, machine.predict(rows), atol=0.1)
 
 
 def test_parts_add_up_and_complete_rows_miss_nothing():

@@ -224,8 +224,14 @@ class GaussianProcessRegressor(RegressorTargets, GaussianProcess):
         the belief, ``S`` their covariance and ``alpha = inv(S) y``::
 
             missing = s^2 alpha' Q alpha - mean^2,   model = s - s^2 tr(inv(S) Q)
+
+        None where rounding may exceed 1e-4 of the targets' variance: terms of wide kernels cancel.
         """
         if not has_closed_form(self.kernel_) or self.beliefs_.codes is not None:
+            return None
+        root = len(self.L_) ** 0.5 / np.diagonal(self.L_).min()
+        largest = self.scale_ * max(np.abs(self.dual_coef_).sum(axis=0).max(), root)
+        if np.finfo(float).eps * largest**2 > 1e-4:
             return None
         spread = np.atleast_1d(self._spread)
         explained, squares = squared_function(
