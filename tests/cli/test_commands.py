@@ -211,6 +211,15 @@ def test_mistakes_get_one_sentence_and_an_exit_code(file, capsys, command, code,
         assert err.count("\n") == 1
 
 
+def test_a_lack_of_memory_gets_a_sentence(file, capsys, monkeypatch):
+    def full(*args, **how):
+        raise MemoryError
+
+    monkeypatch.setattr("pandas.read_csv", full)
+    assert main(["describe", str(file)]) == 1
+    assert "not enough memory for this: try fewer rows" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("rows", [3, 20_000])
 def test_a_reader_that_has_gone_is_no_mistake(file, rows, tmp_path):
     """As `| head -1`; whether the output fits into the pipe or not."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_code_of", "main", "run_app"]
 
+_NO_MEMORY = "There is not enough memory for this: try fewer rows or columns, or a smaller file."
 _BAD_INPUT, _WRONG_COMMAND, _INTERRUPTED = 1, 2, 130
 _NO_BENCH = "Experiments are not part of the library: run `python -m lab` in a checkout of it."
 
@@ -63,10 +64,9 @@ def run_app(app: typer.Typer, arguments: list[str]) -> int:
 
 def exit_code_of(run: Callable[[], int]) -> int:
     """Return the exit code of a command; an error becomes one sentence on the error stream."""
-    debug = bool(os.environ.get("ABSENTIA_DEBUG"))
     try:
         with warnings.catch_warnings():
-            if not debug:
+            if not os.environ.get("ABSENTIA_DEBUG"):
                 warnings.simplefilter("ignore")
             code = run()
         sys.stdout.flush()
@@ -80,7 +80,7 @@ def exit_code_of(run: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if debug:
+        if os.environ.get("ABSENTIA_DEBUG"):
             raise
         print(f"absentia: {printable(_sentence(error))}", file=sys.stderr)
         return _BAD_INPUT
@@ -88,7 +88,7 @@ def exit_code_of(run: Callable[[], int]) -> int:
 
 def _sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()) or isinstance(error, MemoryError) * _NO_MEMORY
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     plain = ValueError | TypeError | ImportError | RuntimeError | MemoryError | OSError
