@@ -47,8 +47,8 @@ _JUST_MADE = 5.0
 _MOST_UNPACKED = 2**32
 #: Cells of a sheet, most of which may be empty.
 _MOST_CELLS = 50_000_000
-#: More cells than memory has room for, and bytes of text that a cell has at most, on average.
-_UNLIMITED, _CELL_BYTES = 2**40, 32
+#: More cells than memory has room for, and bytes of a cell on average: text grows twentyfold.
+_UNLIMITED, _CELL_BYTES = 2**40, 8
 
 
 def read_bytes(
