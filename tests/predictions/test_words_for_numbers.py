@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import Ridge
 
-from absentia import ConformalClassifier, ConformalRegressor
+from absentia import ConformalClassifier, ConformalRegressor, MarginalRegressor
 from estimators import estimators, small, task_of
 
 N = 24
@@ -64,3 +65,14 @@ def test_the_sentence_names_a_word_and_the_remedy(method):
     model.fit(_numbers(), y * 1.0)
     with pytest.raises(ValueError, match=sentence):
         getattr(model, method)(_words())
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_dates_are_answered_in_a_sentence(kind):
+    frame = _numbers().assign(day=pd.date_range("2020-01-01", periods=N))
+    if kind != "pandas":
+        polars = pytest.importorskip("polars")
+        frame = polars.from_pandas(frame.assign(word="w0"))
+    model = MarginalRegressor(Ridge(), density="gaussian", random_state=0)
+    said = _message(model.fit, frame, np.arange(N) / N)
+    assert "these rows hold words or dates. Put absentia.TableEncoder" in said

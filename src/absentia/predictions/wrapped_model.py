@@ -43,12 +43,12 @@ from absentia.tables.stored import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
 #: Number of draws of an incomplete row that an estimator is trained on.
 TRAINING_DRAWS = 8
-#: Messages of models that were given words.
+#: Messages of models that were given words or dates.
 _WORDS_FOR_NUMBERS = re.compile(
     r"could not convert string to float: (?:np\.str_\()?('[^']*')|[Cc]annot cast (?:str|object)"
+    r"|float\(\) argument .* not '(?:datetime|Timestamp)|The DType <.*DateTime64DType"
 )
 #: Attributes with the training rows of scikit-learn's neighbours, kernel ridge and processes.
 _TRAINING_ROWS = ("_fit_X", "X_fit_", "X_train_")
@@ -212,16 +212,16 @@ def _requests_weights(model: BaseEstimator) -> bool:
 
 @contextmanager
 def explained_words() -> Iterator[None]:
-    """Say what to do where a model that takes numbers only was given words."""
+    """Say what to do where a model that takes numbers only was given words or dates."""
     try:
         yield
     except (TypeError, ValueError) as error:
         found = _WORDS_FOR_NUMBERS.match(str(error))
         if found is None:
             raise
-        example = "" if found[1] is None else f" such as {found[1]}"
+        example = f"words such as {found[1]}" if found[1] else "words or dates"
         raise ValueError(
-            f"The estimator takes numbers only, and these rows hold words{example}. Put "
+            f"The estimator takes numbers only, and these rows hold {example}. Put "
             "absentia.TableEncoder before it: make_pipeline(TableEncoder(), estimator)."
         ) from error
 
