@@ -30,9 +30,9 @@ from lab.studies.automatic.trials import Trial
 NEW_ROWS = 2000
 #: Budgets in seconds (None: until it is done) and numbers of trees.
 STEPS: dict[int, dict[str, list[Any]]] = {
-    1000: {"automatic": [1, 2, 4, None], "AutoGluon": [5, 20, 60]},
-    10_000: {"automatic": [3, 8, 20, None], "AutoGluon": [10, 40, 120]},
-    100_000: {"automatic": [10, 30, None], "AutoGluon": [60, 180]},
+    1000: {"automatic": [1, 2, 4, None], "AutoGluon": [10, 20, 60]},
+    10_000: {"automatic": [3, 8, 20, None], "AutoGluon": [20, 40, 80]},
+    100_000: {"automatic": [10, 30, None], "AutoGluon": [60, 120]},
 }
 TREES = {"boosting": [50, 100, 400], "CatBoost": [100, 300, 1000]}
 
