@@ -101,6 +101,7 @@ def discriminative_greedy(
         known[:, j] = full[new, j]
         drop = before[new] - losses_of(trees, known, targets[new])
         others = np.delete(states[new], j, axis=1)
+        others[:, np.isnan(others).all(axis=0)] = 0.0  # boosting takes no column without values
         models.append(HistGradientBoostingRegressor(max_iter=60).fit(others, drop))
     return lambda table, _: np.column_stack(
         [model.predict(np.delete(table, j, axis=1)) for j, model in enumerate(models)]
