@@ -43,7 +43,7 @@ def fitted(n: int, method: str, size: float | None, python: str) -> tuple[float,
     if method == "AutoGluon":
         rows = LearningRows(as_rows(X[:n]), y[:n], None, 2)
         _, plain, taken = with_autogluon(
-            Trial("example", 0, rows, (X[n:], X[n : n + 1]), y[n:]), float(size or 0.0), python
+            Trial("example", 0, rows, (X[n:], X[n:]), y[n:]), float(size or 0.0), python
         )
         return float(log_loss(y[n:], plain[0][:, 1])), taken
     if method == "automatic":
