@@ -1,4 +1,4 @@
-"""``measure_next`` on generators and tables of AFABench [Schuetz2025]_, with rebuilt rivals.
+"""``measure_next`` on generators and tables of AFABench (arXiv 2508.14734), with rebuilt rivals.
 
 ``python -m lab.studies.acquisition_rivals DATA`` prints, per table and method, the mean accuracy
 over the values that are measured one by one (a hard budget; nothing is known at first), over
@@ -6,10 +6,11 @@ repetitions with standard errors. All methods share one classifier: boosted tree
 of which random shares were hidden. Rebuilt from the papers, on trees in place of networks:
 
 - *permutation importance*: one order for all rows, the static baseline;
-- *discriminative greedy*, after DIME [Gadgil2024]_: a regression per column predicts from an
-  incomplete row by how much the loss falls when the column is measured;
-- *acquisition oracle*, after AACO [Valancius2024]_: of random sets of further columns, the one that
-  lowers the loss of the nearest training rows the most per column; its best column is measured.
+- *discriminative greedy*, after DIME (Gadgil and others 2024): a regression per column predicts
+  from an incomplete row by how much the loss falls when the column is measured;
+- *acquisition oracle*, after AACO (Valancius and others 2024): of random sets of further columns,
+  the one that lowers the loss of the nearest training rows the most per column; its best column is
+  measured.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -215,10 +215,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    every = []
     for table_name in sys.argv[2:] or TABLES:
         with hidden_warnings():
-            every += [trial(table_name, sys.argv[1], seed) for seed in range(REPEATS)]
-        print(summary(pd.concat(every[-REPEATS:])).to_string(), flush=True)
-    if Path("results").is_dir():
-        pd.concat(every).to_csv("results/acquisition_rivals.csv", index=False)
+            trials = [trial(table_name, sys.argv[1], seed) for seed in range(REPEATS)]
+        print(summary(pd.concat(trials)).to_string(), flush=True)

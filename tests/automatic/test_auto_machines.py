@@ -152,6 +152,17 @@ def test_a_budget_leaves_members_out_and_says_so():
     assert "time was up" in str(model.members_)
 
 
+@pytest.mark.parametrize(
+    ("budget", "rows"), [(1.0, 1333), (15.0, 20_000), (60.0, 20_000), (300.0, 100_000)]
+)
+def test_seconds_buy_fewer_of_many_rows(budget, rows):
+    # Trees of more than 20 000 rows are larger: a million rows must not end with the first member.
+    machine = AutoClassifier(time_budget=budget, random_state=0)
+    affordable = machine._affordable(np.arange(1_000_000), np.zeros(1_000_000), 30)
+    assert len(affordable) == rows
+    assert len(machine._affordable(np.arange(1000), np.zeros(1000), 30)) == 1000
+
+
 def test_a_short_budget_takes_a_sample_with_all_classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))

@@ -17,7 +17,7 @@ from absentia.automatic.assembly import Assembled, assemble
 from absentia.automatic.committee import Committee, MemberTable
 from absentia.automatic.folds import Settings
 from absentia.automatic.member_specs import MEMBERS
-from absentia.automatic.member_tuning import LearningRows, as_rows
+from absentia.automatic.member_tuning import ROWS_FOR_THREADS, LearningRows, as_rows
 from absentia.densities.fit_density import DensityLike
 from absentia.densities.missing_values import MissingValues
 from absentia.densities.training_rows import warn_of_lost_columns
@@ -45,8 +45,9 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 #: Up to this many rows folds are cut twice, and out-of-fold predictions averaged.
 _ROWS_FOR_REPEATS = 400
-#: Cells of a table for which a second of a time budget should suffice, and rows for which any must.
-_CELLS_PER_SECOND, _FEWEST_ROWS = 40_000, 200
+#: Cells for which a second of a budget should suffice, rows for which any must, and by how much
+#: less a second does beyond ``ROWS_FOR_THREADS`` rows, where trees are larger.
+_CELLS_PER_SECOND, _FEWEST_ROWS, _LARGER = 40_000, 200, 4
 _SETTINGS = [each.name for each in fields(Settings) if each.name != "seed"]
 
 
@@ -208,7 +209,8 @@ class AutoMachine(TakesMissing, ShowsColumns):
     def _affordable(self, rows: IntArray, targets: np.ndarray, n_columns: int) -> IntArray:
         """Return the rows to learn from: all, or a sample if the time budget is short."""
         seconds = np.inf if self.time_budget is None else self.time_budget
-        most = max(_FEWEST_ROWS, seconds * _CELLS_PER_SECOND / max(1, n_columns))
+        most = seconds * _CELLS_PER_SECOND / max(1, n_columns)
+        most = max(_FEWEST_ROWS, min(most, max(ROWS_FOR_THREADS, most / _LARGER)))
         if len(rows) <= most:
             return rows
         order = check_random_state(self.random_state).permutation(rows)

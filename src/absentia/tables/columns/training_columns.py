@@ -180,9 +180,8 @@ def _lowers_loss(codes: FloatArray, n: int, others: FloatArray, targets: FloatAr
     """Return whether encoded categories lower the squared error of forests in folds.
 
     By more than the standard error, for ranks of the targets, beside the other columns: against
-    none and against shuffled categories, as any further column may keep trees from overfitting.
-    Encodings that say nothing do harm: where other columns tell the category, the difference
-    between those of two rows tells their targets, but only in training.
+    none and against shuffled categories. Encodings that say nothing do harm: where other columns
+    tell the category, the difference between those of two rows tells their training targets.
     """
     from scipy.stats import rankdata
     from sklearn.ensemble import RandomForestRegressor
