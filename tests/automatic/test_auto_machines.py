@@ -15,6 +15,9 @@ from sklearn.metrics import log_loss
 from absentia import AutoClassifier, AutoRegressor, load, measure_next, predict_uncertainty, save
 from absentia.automatic import assembly, folds, member_tuning
 from absentia.automatic.committee import hide_cells
+from absentia.automatic.folds import Settings
+from absentia.automatic.member_specs import plan_members
+from absentia.automatic.member_tuning import LearningRows
 
 QUICK = ("boosting", "beliefs")
 RNG = np.random.default_rng(0)
@@ -161,6 +164,17 @@ def test_seconds_buy_fewer_of_many_rows(budget, rows):
     affordable = machine._affordable(np.arange(1_000_000), np.zeros(1_000_000), 30)
     assert len(affordable) == rows
     assert len(machine._affordable(np.arange(1000), np.zeros(1000), 30)) == 1000
+
+
+def test_a_short_budget_grows_fewer_boosted_trees():
+    rows = LearningRows(np.zeros((10_000, 30)), np.zeros(10_000), None, None)
+    found = {}
+    for budget in (None, 100.0, 10.0, 0.1):
+        settings = Settings(["boosting"], time_budget=budget, seed=0)
+        found[budget] = plan_members(rows, settings)[0].stages
+    assert found[None] == found[100.0] == (25, 50, 100, 200)
+    assert found[10.0] == (25, 50)
+    assert found[0.1] == (25,)
 
 
 def test_a_short_budget_takes_a_sample_with_all_classes():

@@ -41,6 +41,8 @@ _PENALTIES, _RIDGES = (0.05, 0.5, 5.0, 50.0), (0.003, 0.03, 0.3, 3.0)
 _LINEAR_PENALTIES, _LINEAR_RIDGES = (0.003, 0.03, 0.3, 3.0), (0.3, 3.0, 30.0, 300.0)
 _MASK_WEIGHTS = (0.02, 0.1, 0.5)
 _TREES = 100
+#: Fits of boosted trees, and seconds of one tree: fixed, and per cell of the table.
+_FITS, _TREE_SECONDS, _CELL_SECONDS = 8, 1e-3, 1.5e-8
 #: Seconds of one pair of incomplete rows of 34 columns, how it grows with the columns, and the
 #: seconds that a Gram matrix may take.
 _PAIR, _GROWTH, _MOST_SECONDS = 2e-7, 2.6, 4.0
@@ -139,15 +141,23 @@ def _forest(classifier: type, regressor: type) -> Make:
     return make
 
 
+def _in_time(stages: tuple[int, ...], rows: LearningRows, settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of trees for which a third of the time budget should suffice."""
+    seconds = _FITS * (_TREE_SECONDS + _CELL_SECONDS * rows.table.array.size)
+    most = np.inf if settings.time_budget is None else settings.time_budget / (3 * seconds)
+    return stages[: max(1, sum(stage <= most for stage in stages))]
+
+
 def _boosting(rows: LearningRows, settings: Settings) -> MemberPlan:
     kind: Any = HistGradientBoostingClassifier if rows.n_classes else HistGradientBoostingRegressor
     fixed = {"l2_regularization": 1.0, "min_samples_leaf": 10, "random_state": settings.seed}
-    if len(rows.table) > ROWS_FOR_THREADS:
-        trees = kind(**fixed, learning_rate=0.1, early_stopping=False)
-        return EstimatorPlan(trees, {"max_leaf_nodes": (31, 127)}, (100, 200, 400, 600))
-    leaves = (3, 8) if len(rows.table) <= MOST_KERNEL_ROWS else (8, 31)
-    trees = kind(**fixed, learning_rate=0.06, early_stopping=False)
-    return EstimatorPlan(trees, {"max_leaf_nodes": leaves}, (25, 50, 100, 200))
+    leaves, rate, stages = (8, 31), 0.06, (25, 50, 100, 200)
+    if len(rows.table) <= MOST_KERNEL_ROWS:
+        leaves = (3, 8)
+    elif len(rows.table) > ROWS_FOR_THREADS:
+        leaves, rate, stages = (31, 127), 0.1, (100, 200, 400, 600)
+    trees = kind(**fixed, learning_rate=rate, early_stopping=False)
+    return EstimatorPlan(trees, {"max_leaf_nodes": leaves}, _in_time(stages, rows, settings))
 
 
 def _gaussian_process(rows: LearningRows, settings: Settings) -> MemberPlan:

@@ -29,19 +29,7 @@ from absentia.machines.uncertainty import Uncertainty
 from absentia.machines.validation import warn_of_other_order
 from absentia.missingness import Patterns
 from absentia.parameters import BoolMatrix, IntVector, RandomState, Rule, check_parameters, declared
-from absentia.predictions.wrapped_model import (
-    TRAINING_DRAWS,
-    RoutesWeights,
-    RowFormat,
-    answers_of,
-    answers_with_variance,
-    first_answer,
-    fit_weighted,
-    noise_of,
-    stacked_draws,
-    take_rows,
-    weight_parameter,
-)
+from absentia.predictions import wrapped_model
 from absentia.tables import (
     BoolArray,
     FloatArray,
@@ -59,7 +47,7 @@ from absentia.tables.rows import TakesMissing, row_weights
 
 
 @declared
-class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
+class MarginalModel(wrapped_model.RoutesWeights, TakesMissing, ShowsColumns):
     """Base class of the marginal models: fit a density, predict draws with a model, average."""
 
     estimator_: BaseEstimator = field(init=False)
@@ -77,7 +65,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
     }
 
     _method: str = field(init=False)
-    _format: RowFormat = field(init=False)
+    _format: wrapped_model.RowFormat = field(init=False)
     _columns: IntVector = field(init=False)
     _points: DrawPoints = field(init=False)
     _noise: FloatArray | float = field(init=False)
@@ -146,27 +134,31 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         if rows.plan is not None or stay:
             columns = np.arange(rows.n_features)
         given_as = rows.as_given() if rows.plan is None else X
-        row_format = RowFormat.of(given_as, columns, rows.plan)
+        row_format = wrapped_model.RowFormat.of(given_as, columns, rows.plan)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = self.estimator
         if targets is not None:
             weights = self._passed_on(weights)
             own, row = rows.array[:, columns], np.arange(len(rows))
             if self.known == "average":
-                n_draws = TRAINING_DRAWS if weight_parameter(model) else 1
-                own, row, shares = stacked_draws(rows, unknowns, columns, n_draws, seed)
+                n_draws = (
+                    wrapped_model.TRAINING_DRAWS if wrapped_model.weight_parameter(model) else 1
+                )
+                own, row, shares = wrapped_model.stacked_draws(
+                    rows, unknowns, columns, n_draws, seed
+                )
                 if weights is not None or (shares < 1).any():
                     weights = shares if weights is None else shares * weights[row]
             own_rows = row_format.rows(own, given, row)
-            model = fit_weighted(clone(model), own_rows, targets[row], weights)
+            model = wrapped_model.fit_weighted(clone(model), own_rows, targets[row], weights)
         unnamed = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
         if unnamed and rows.plan is None:  # what was trained on a plain array gets plain arrays
-            row_format = RowFormat("array")
+            row_format = wrapped_model.RowFormat("array")
         points = DrawPoints.sobol(self.n_draws, unknowns.n_drawn, seed)
         draws = draw_rows(unknowns.believe(rows[:1]), points.first(1))
         typical = unknowns.completed(rows[:1], draws)[0, 0, columns]
         one_row = partial(row_format.rows, typical[None], given, np.zeros(1, dtype=np.intp))
-        prediction = first_answer(model, self._method, one_row, len(unknowns.columns))
+        prediction = wrapped_model.first_answer(model, self._method, one_row, len(unknowns.columns))
         learned = {
             "estimator_": model,
             "density_": density,
@@ -174,7 +166,9 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
             "_format": row_format,
             "_columns": columns,
             "_points": points,
-            "_noise": 0.0 if given is not None else noise_of(model, self._method, one_row()),
+            "_noise": 0.0
+            if given is not None
+            else wrapped_model.noise_of(model, self._method, one_row()),
         }
         set_fitted(self, rows, learned | self._describe_output(model, prediction))
         return self
@@ -202,7 +196,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
 
         def answer(rows: FloatArray, origin: IntArray) -> tuple[FloatArray, FloatArray | None]:
             own = self._format.rows(rows[:, self._columns], given, origin)
-            return answers_with_variance(self.estimator_, self._method, own)
+            return wrapped_model.answers_with_variance(self.estimator_, self._method, own)
 
         return uncertainty_over_draws(
             answer,
@@ -269,7 +263,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         return np.concatenate(parts)[np.argsort(np.concatenate([whole, drawn]))]
 
     def _answers(self, rows: object) -> FloatArray:
-        return answers_of(self.estimator_, self._method, rows)
+        return wrapped_model.answers_of(self.estimator_, self._method, rows)
 
     def _opened(self, X: TableLike) -> tuple[Table, ReadFrame | None]:
         """Return new rows as a table and, where there is a plan, as the frame that they were."""
@@ -304,7 +298,7 @@ class MarginalModel(RoutesWeights, TakesMissing, ShowsColumns):
         """Return rows for the model as the user gave them."""
         row_format = self._format
         if hasattr(X, "columns") and row_format.kind != "array":
-            chosen = take_rows(X, rows)
+            chosen = wrapped_model.take_rows(X, rows)
             if given is None and len(self._columns) < table.n_features:
                 return chosen[list(row_format.names)]
             return chosen

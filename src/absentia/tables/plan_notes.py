@@ -14,14 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from absentia.tables.columns import dates
 from absentia.tables.columns.column import Column
-from absentia.tables.columns.dates import (
-    DAY_FIRST,
-    TYPED_DATES,
-    date_formats,
-    days_by_text,
-    either_way_round,
-)
 from absentia.tables.columns.guesses import SEPARATOR
 from absentia.tables.columns.numerals import example, groups_thousands, shown_sign
 from absentia.tables.columns.readings import ColumnReading
@@ -178,10 +172,12 @@ def other_signs(columns: Mapping[str, Column], readings: Mapping[str, ColumnRead
         if reading.kind == "number":
             text = _spelled_otherwise(column.without_unit(reading.unit), reading)
             found += [f"in {name!r}, {example(text, reading.decimal)}"] if text else []
-        elif reading.kind == "date" and TYPED_DATES in reading.date_formats:
-            formats = date_formats(column)[0]
-            if either_way_round(column, formats):
-                days = days_by_text(column, [form for form in formats if form in DAY_FIRST])
+        elif reading.kind == "date" and dates.TYPED_DATES in reading.date_formats:
+            formats = dates.date_formats(column)[0]
+            if dates.either_way_round(column, formats):
+                days = dates.days_by_text(
+                    column, [form for form in formats if form in dates.DAY_FIRST]
+                )
                 text = next(compress(column.distinct, np.isfinite(days)))
                 found.append(f"in {name!r}, {text!r} is read as day first")
     return found
