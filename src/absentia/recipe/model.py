@@ -214,7 +214,7 @@ class TableModel:
             variance = self._variance(self._uncertainty(rows))
             spread = self._spread(rows, variance)
             # A row whose prediction is certain has nothing to gain.
-            gains = gains / np.where(variance > 0, variance, 1.0)[:, None]
+            gains = np.minimum(gains / np.where(variance > 0, variance, 1.0)[:, None], 1.0)
         ranked = rank_source_columns(gains, list(self.encoder.plan_.source_columns()), costs)
         most = np.log(2 if self.classes is None else max(len(self.classes), 2))
 
