@@ -281,5 +281,7 @@ def test_a_field_with_a_limit_is_worth_what_measure_next_says(answers):
     assert row.limited.any()
     gain = measure_next(answers.model.machine, row).gain[0, 0]
     if not answers.classes:
+        # The variance is from draws here, the gain from a rule, so that it may be a little larger.
         gain /= predict_uncertainty(answers.model.machine, row, by_column=False).total[0]
+        gain = min(gain, 1.0)
     assert found == {"a": pytest.approx(gain)}
