@@ -182,9 +182,9 @@ class GramSearch(KernelMachine):
         plain = self._plain()
         grid = self._grid(plain)
         self._scorer(plain)
+        first = {name: values[0] for name, values in grid.items()}
         for name, values in grid.items():
             for value in values:
-                first = {other: tried[0] for other, tried in grid.items()}
                 clone(plain).set_params(**first | {name: value})._validated_kernel()
         return plain._validated_kernel()
 

@@ -116,6 +116,7 @@ def _encode_many(
 ) -> dict[str, FloatArray]:
     """Decide on columns with many categories; return the cross-fitted numbers of encoded ones."""
     found: dict[str, FloatArray] = {}
+    others: FloatArray | None = None  # numbers of the columns with few categories
     judges = None if options.codes else targets
     few = {k: r for k, r in readings.items() if len(r.categories) <= options.max_categories}
     for name, reading in readings.items():
@@ -132,8 +133,9 @@ def _encode_many(
             used = replace(reading, left_out=False)
             codes = np.nan_to_num(used.values(columns[name], codes=True)[:, 0], nan=-1)
             crossed, encoded = _cross_fitted(codes, n, judges)
-            numbers = filled(columns, few, len(codes), codes=False)
-            if asked or _lowers_loss(codes, n, numbers, judges):
+            if others is None:
+                others = filled(columns, few, len(codes), codes=False)
+            if asked or _lowers_loss(codes, n, others, judges):
                 found[name] = crossed
                 said = f"{n:,} categories, encoded by what they say about the target{tail}"
                 encoding = tuple(encoded.ravel().tolist())
