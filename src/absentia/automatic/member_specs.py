@@ -228,20 +228,16 @@ SPECS = {
 # fmt: on
 
 
-def _is_members(value: Any) -> bool:
-    if not isinstance(value, list | tuple):
-        return False
-    named = [member for member in value if isinstance(member, str)]
-    pairs = [member for member in value if isinstance(member, tuple) and len(member) == 2]
-    known = all(name in SPECS for name in named)
-    known &= all(hasattr(estimator, "fit") for _, estimator in pairs)
-    return known and len(named) + len(pairs) == len(value) > 0
+def _is_member(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in SPECS
+    return isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "fit")
 
 
 #: The parameter ``members``.
 MEMBERS = words("default") | Rule(
     (f"a list of at least one of {', '.join(SPECS)} and pairs of a name and an estimator",),
-    _is_members,
+    lambda value: isinstance(value, list | tuple) and bool(value) and all(map(_is_member, value)),
 )
 
 

@@ -220,10 +220,9 @@ class LargeScaleMachine(ShowsColumns):
                 return Nystroem(self.n_components, **shared)
             return None
         given = (self.gamma, self.metric, self.category_weight)
-        are_words = all(isinstance(one, str) for one in given)
-        if not (
-            are_words and given == ("scale", "euclidean", "scale") and self.mask_weight is None
-        ):
+        are_words = all(isinstance(one, str) for one in given)  # arrays have no one comparison
+        plain = are_words and given == ("scale", "euclidean", "scale")
+        if not plain or self.mask_weight is not None:
             raise ValueError(
                 "gamma, metric, mask_weight or category_weight was given along with "
                 f"features={self.features!r}, which has its own parameters. Set them there."
