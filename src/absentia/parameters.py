@@ -265,8 +265,10 @@ def _is_cv(value: Any) -> bool:
 
 CV = Rule(
     (
-        *("a number of folds from 2", "a splitter of scikit-learn"),
-        *("a list of pairs of row numbers (for training, for testing)", "None"),
+        "a number of folds from 2",
+        "a splitter of scikit-learn",
+        "a list of pairs of row numbers (for training, for testing)",
+        "None",
     ),
     _is_cv,
 )

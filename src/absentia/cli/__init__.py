@@ -64,9 +64,10 @@ def run_app(app: typer.Typer, arguments: list[str]) -> int:
 
 def exit_code_of(run: Callable[[], int]) -> int:
     """Return the exit code of a command; an error becomes one sentence on the error stream."""
+    debug = bool(os.environ.get("ABSENTIA_DEBUG"))
     try:
         with warnings.catch_warnings():
-            if not os.environ.get("ABSENTIA_DEBUG"):
+            if not debug:
                 warnings.simplefilter("ignore")
             code = run()
         sys.stdout.flush()
@@ -80,7 +81,7 @@ def exit_code_of(run: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if os.environ.get("ABSENTIA_DEBUG"):
+        if debug:
             raise
         print(f"absentia: {printable(_sentence(error))}", file=sys.stderr)
         return _BAD_INPUT
@@ -88,7 +89,9 @@ def exit_code_of(run: Callable[[], int]) -> int:
 
 def _sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
-    text = " ".join(str(error).split()) or isinstance(error, MemoryError) * _NO_MEMORY
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) and not text:
+        return _NO_MEMORY
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     plain = ValueError | TypeError | ImportError | RuntimeError | MemoryError | OSError

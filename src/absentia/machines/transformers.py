@@ -205,7 +205,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, UnsupervisedM
         """Return rows with approximately these components, (n_samples, n_features).
 
         ``k(X, X_transformed_fit_) @ dual_coef_``: kernel ridge regression of the training rows'
-        conditional means on their components."""
+        conditional means on their components.
+        """
         self._check_fitted()
         if not hasattr(self, "dual_coef_"):
             raise NotFittedError(

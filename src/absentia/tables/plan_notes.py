@@ -175,9 +175,8 @@ def other_signs(columns: Mapping[str, Column], readings: Mapping[str, ColumnRead
         elif reading.kind == "date" and dates.TYPED_DATES in reading.date_formats:
             formats = dates.date_formats(column)[0]
             if dates.either_way_round(column, formats):
-                days = dates.days_by_text(
-                    column, [form for form in formats if form in dates.DAY_FIRST]
-                )
+                day_first = [form for form in formats if form in dates.DAY_FIRST]
+                days = dates.days_by_text(column, day_first)
                 text = next(compress(column.distinct, np.isfinite(days)))
                 found.append(f"in {name!r}, {text!r} is read as day first")
     return found

@@ -186,9 +186,8 @@ class Column:
         infinity, ``"5-10"`` from 5 to 10, and a text that is no number anywhere.
         """
         if decimal not in self._ends:
-            lower = np.array(
-                [numerals.number_of(text, decimal) for text in self.distinct], dtype=np.float64
-            )
+            numbers = [numerals.number_of(text, decimal) for text in self.distinct]
+            lower = np.array(numbers, dtype=np.float64)
             upper = lower.copy()
             for k in np.flatnonzero(np.isnan(lower)):
                 lower[k], upper[k] = numerals.limits_of(self.distinct[k], decimal)
@@ -202,9 +201,8 @@ class Column:
 
     def marks(self) -> list[str]:
         """Return the different currency and percent signs."""
-        return list(
-            dict.fromkeys(mark for text in self.distinct if (mark := numerals.mark_of(text)))
-        )
+        marks = map(numerals.mark_of, self.distinct)
+        return list(dict.fromkeys(filter(None, marks)))
 
     def says_nothing(self) -> BoolArray:
         """Return which of the different texts mean "not known", such as ``-`` or ``n/a``."""
