@@ -130,6 +130,36 @@ def test_nearest_points_of_many_rows_at_once(q):
     assert (np.abs(points - upper)[pulls < -1e-9] < 1e-9).all()
 
 
+def test_nearest_points_of_nearly_dependent_columns_are_found():
+    """Some searches go round in circles with steps of another length."""
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(4000, 8, 3))
+    S = root @ root.swapaxes(1, 2) + 1e-6 * np.eye(8)
+    deviations = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
+    R = S / deviations[:, :, None] / deviations[:, None, :]
+    lower = rng.normal(size=(4000, 8)) * 10.0 ** rng.integers(0, 6, size=(4000, 8))
+    upper = lower + 10.0 ** rng.integers(0, 6, size=(4000, 8))
+    points, pulls = nearest_within(R, lower, upper)
+    sizes = np.maximum(np.abs(lower), np.abs(upper)).max(axis=1, keepdims=True)
+    assert points.any(axis=1).all()
+    assert ((points - lower) / sizes > -1e-9).all()
+    assert ((points - upper) / sizes < 1e-9).all()
+    assert ((np.abs(points - lower) / sizes)[pulls > 1e-6 * sizes] < 1e-9).all()
+    assert ((np.abs(points - upper) / sizes)[pulls < -1e-6 * sizes] < 1e-9).all()
+
+
+def test_one_of_two_equal_columns_is_pulled():
+    """Rounding is not taken for a limit that the other one violates."""
+    R, c = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]), 1e5 / 3
+    points, pulls = nearest_within(R, np.array([[c, c, -INF]]), np.full((1, 3), INF))
+    np.testing.assert_allclose(points, [[c, c, 0.0]])
+    np.testing.assert_allclose(pulls, [[c, 0.0, 0.0]])
+    # Limits in the wrong order have no point.
+    none, no_pull = nearest_within(R, np.array([[3.0, -INF, -INF]]), np.array([[2.0, INF, INF]]))
+    assert not none.any()
+    assert not no_pull.any()
+
+
 def test_one_multiplier_that_is_too_steep_leaves_its_row_where_it_was():
     """Limits that contradict each other on equal columns, beside a column that agrees with all."""
     R = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

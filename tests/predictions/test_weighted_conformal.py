@@ -89,16 +89,20 @@ def test_intervals_and_weights_are_those_of_the_slow_formula(known):
         assert np.allclose((found.lower[i], found.upper[i]), expected)
 
 
-def test_label_sets_are_those_of_the_slow_formula():
+@pytest.mark.parametrize("coverage", [0.7, 0.95])
+def test_label_sets_are_those_of_the_slow_formula(coverage):
     rng = np.random.default_rng(1)
     X, y = rows(200, rng)
     labels = np.digitize(y, [-1.0, 1.0])
     model = FrozenEstimator(LogisticRegression().fit(X[:120], labels[:120]))
     C = with_holes(X[120:140], "mcar", rng)
-    conformal = ConformalClassifier(model, method="weighted", n_draws=2, coverage=0.7)
+    conformal = ConformalClassifier(model, method="weighted", n_draws=2, coverage=coverage)
     conformal.fit(C, labels[120:140])
-    new = with_holes(X[160:163], "mcar", rng)
+    # Of the last two, which miss the same, one has too little weight for 95 %.
+    alike = [[-2.0, np.nan, -2.0], [1.0, np.nan, 1.0]]
+    new = np.vstack([with_holes(X[160:163], "mcar", rng), alike])
     found = conformal.predict_set(new)
+    assert found.without_guarantee[-2:].tolist() == [False, coverage > 0.9]
     table = conformal.calibration_.table
     targets = conformal.calibration_targets_
     draws = complete(conformal.density_, table, targets, 2, 1)
@@ -108,7 +112,7 @@ def test_label_sets_are_those_of_the_slow_formula():
         weights, test = weighting.of_mask(np.isnan(row))
         expected = oracle.weighted_set(
             lambda some: 1 - conformal.predict_proba(some),
-            draws.table.values, targets[draws.row], weights, row, test[i], 0.7,
+            draws.table.values, targets[draws.row], weights, row, test[i], coverage,
         )  # fmt: skip
         assert found.members[i].tolist() == expected
 

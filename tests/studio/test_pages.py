@@ -304,6 +304,16 @@ def test_numbers_beyond_all_bounds_get_a_sentence(client):
     assert gains["a"] is None  # infinite, which JSON has no number for
     huge = b'{"values": {}, "costs": {"a": 1' + b"0" * 400 + b"}}"
     assert client.post(f"api/{space}/answer", huge).status == 400
+    for body, message in (
+        (b'{"costs": {"a": "much"}}', "Costs must be numbers."),
+        (b"{", "The page sent something that is not JSON."),
+        (b"\xff", "The page sent something that is not JSON."),
+        (b'{"costs": {"a": ' + b"9" * 5000 + b"}}", "The page sent something that is not JSON."),
+        (b"[" * 10**6, "The page sent something that is not JSON."),
+        (b"[]", "The page sent something that is not an object."),
+    ):
+        refused = client.post(f"api/{space}/answer", body)
+        assert (refused.status, refused.json()["error"]) == (400, message)
     for number in ("9" * 5000, "-1", "%D9%A3", "x"):
         response = client.get(f"api/{space}/row/{number}")
         assert response.status == 400
@@ -438,15 +448,19 @@ def test_nothing_is_computed_in_the_event_loop(client, monkeypatch):
         assert go_on.wait(30)
         return {}
 
-    requests = [("POST", "read"), ("POST", "work"), ("GET", "row/1"), ("GET", "batch.csv")]
-    for (method, path), computed in zip(
-        requests, ("read", "start", "row", "batch_csv"), strict=True
+    monkeypatch.setattr(Workspace, "of_model", lambda *_: Workspace(mixed_table()))
+    for method, path, computed in (
+        ("POST", f"{name}/read", "read"),
+        ("POST", f"{name}/work", "start"),
+        ("GET", f"{name}/row/1", "row"),
+        ("GET", f"{name}/batch.csv", "batch_csv"),
+        ("POST", "open-model", "model_card"),
     ):
         inside.clear()
         go_on.clear()
         monkeypatch.setattr(Workspace, computed, slow)
         body = b"{}" if method == "POST" else None
-        address = f"/{TOKEN}/api/{name}/{path}"
+        address = f"/{TOKEN}/api/{path}"
         waiting = threading.Thread(target=client.send, args=(method, address, body))
         waiting.start()
         assert inside.wait(30)

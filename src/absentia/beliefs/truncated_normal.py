@@ -107,9 +107,9 @@ def nearest_within(
     multipliers, ends = np.zeros((2, n, q))
     signs = np.zeros((n, q))  # 1 for columns at their lower limit, -1 at their upper
     settled = np.ones(n, dtype=bool)
-    sizes = np.where(np.isfinite(lower), np.abs(lower), 0.0)
-    sizes = np.maximum(sizes, np.where(np.isfinite(upper), np.abs(upper), 0.0))
-    slack = _SLACK * sizes.max(axis=1, initial=0.0)
+    limits = np.concatenate([lower, upper], axis=1)
+    sizes = np.abs(np.where(np.isfinite(limits), limits, 0.0)).max(axis=1, initial=0.0)
+    slack = _SLACK * sizes
     rows = np.arange(n)
     for _ in range(10 * q + 10):
         points = (R @ multipliers[..., None])[..., 0]
@@ -129,17 +129,16 @@ def nearest_within(
         wanted = np.linalg.solve(system, np.where(fixed, ends, 0.0)[..., None])[..., 0]
         wrong = fixed & (wanted * signs < 0)
         settled = ~wrong.any(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            steps = np.where(wrong, multipliers / (multipliers - wanted), 1.0)
-        step = np.nan_to_num(steps, nan=0.0).min(axis=1, keepdims=True)
+        steps = np.ones((n, q))
+        np.divide(multipliers, multipliers - wanted, out=steps, where=wrong)
+        step = steps.min(axis=1, keepdims=True)
         leaving = wrong & (steps <= step)
         multipliers += step * (wanted - multipliers)
         multipliers[leaving] = ends[leaving] = signs[leaving] = 0.0
     points = np.where(signs != 0, ends, (R @ multipliers[..., None])[..., 0])
     found = settled & (points >= lower - slack[:, None]).all(axis=1)
     found &= (points <= upper + slack[:, None]).all(axis=1)
-    steepest = _STEEPEST * sizes.max(axis=1, initial=0.0)
-    found &= (np.abs(multipliers) <= steepest[:, None]).all(axis=1)
+    found &= (np.abs(multipliers) <= _STEEPEST * sizes[:, None]).all(axis=1)
     return np.where(found[:, None], points, 0.0), np.where(found[:, None], multipliers, 0.0)
 
 
@@ -186,7 +185,7 @@ def propagated(R: FloatArray, lower: FloatArray, upper: FloatArray) -> Factored:
     # variance: factors to begin with.
     steep = np.abs(slopes) > 1.0
     precisions, pushes = np.where(steep, slopes**2, 0.0), np.where(steep, 2 * slopes, 0.0)
-    masses = np.zeros(lower.shape[:2])
+    masses = np.empty(lower.shape[:2])
     active = np.arange(len(R))
     for _ in range(_MOST_SWEEPS):
         T, h = precisions[active], pushes[active]

@@ -133,9 +133,10 @@ class Asked:
     def json(self) -> Json:
         """The object that the body holds; an empty body is an empty object."""
         try:
-            return as_object(json.loads(self.body or b"{}"))
-        except RecursionError:
-            raise ValueError("The page sent something that is nested too deeply.") from None
+            found = json.loads(self.body or b"{}")
+        except (ValueError, RecursionError):  # also too deep, or a number of 5000 digits
+            raise ValueError("The page sent something that is not JSON.") from None
+        return as_object(found)
 
 
 def as_object(found: object) -> Json:
@@ -172,7 +173,11 @@ def _report(workspace: Workspace, asked: Asked) -> Answer:
 
 
 def _costs(found: Json) -> dict[str, float]:
-    return {name: float(str(cost)) for name, cost in as_object(found.get("costs", {})).items()}
+    costs = {name: str(cost) for name, cost in as_object(found.get("costs", {})).items()}
+    try:
+        return {name: float(cost) for name, cost in costs.items()}
+    except ValueError:
+        raise ValueError("Costs must be numbers.") from None
 
 
 def _work(workspace: Workspace, asked: Asked) -> Answer:
@@ -298,7 +303,8 @@ class _Opening:
         """Open a model file."""
         sent = await Asked.of(request)
         workspace = await run_in_threadpool(Workspace.of_model, sent.body, sent.file_name)
-        return {"workspace": self.spaces.add(workspace), "model": workspace.model_card()}
+        card = await run_in_threadpool(workspace.model_card)
+        return {"workspace": self.spaces.add(workspace), "model": card}
 
 
 def _file(name: str) -> _Handler:

@@ -359,6 +359,14 @@ def test_a_symbolic_link_stays_one(tmp_path):
         assert (tmp_path / "real.csv").read_text() == text
 
 
+def test_a_symbolic_link_to_itself_is_left_alone(tmp_path):
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with pytest.raises(OSError, match="symbolic link that leads to itself"):
+        with replaced(tmp_path / "loop.csv") as draft:
+            draft.write_text("lost")
+    assert os.readlink(tmp_path / "loop.csv") == "loop.csv"
+
+
 def test_many_programs_write_one_file(tmp_path):
     path = tmp_path / "answers.csv"
     texts = [letter * 10**6 for letter in "abcdefgh"]

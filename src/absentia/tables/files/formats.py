@@ -306,6 +306,8 @@ def replaced(output: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(os.path.realpath(output) if os.path.islink(output) else output)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
+    if path.is_symlink():
+        raise OSError(f"{path} is a symbolic link that leads to itself.")
     try:
         # Not the whole name: with eight letters behind it, it may be longer than names may be.
         prefix = f".{path.name[:40]}."
