@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
@@ -29,6 +30,7 @@ from absentia import (
     KernelRidge,
     LogisticRegression,
 )
+from absentia.machines.search import kernel_family
 from absentia.predictions.calibration import (
     Calibration,
     Comparison,
@@ -564,3 +566,19 @@ def test_weights_of_rows_multiply_those_of_their_masks():
     assert sum(len(part.rows) for part in parts) == 5
     for part in parts:
         np.testing.assert_allclose(part.weights, of_mask * weights[completed.row])
+
+
+def test_a_gaussian_process_on_a_nearly_empty_table_is_fitted_in_few_steps(monkeypatch):
+    """Compiling the loops takes ten seconds, once per machine; the search itself is short."""
+    X, y = example(150, 20, 0.9)
+    evaluations = []
+
+    def counted(objective, *arguments, **options):
+        end = minimize(objective, *arguments, **options)
+        evaluations.append(end.nfev)
+        return end
+
+    monkeypatch.setattr(kernel_family, "minimize", counted)
+    conformal = ConformalRegressor(GaussianProcessRegressor()).fit(X, y)
+    assert 1 <= sum(evaluations) <= 60
+    assert np.isfinite(conformal.predict_interval(X[:5]).width).all()
