@@ -131,7 +131,8 @@ def search_kernel(
     learner: Learner = support_vector_machine,
 ) -> Trained:
     """Choose penalty, width and extras of a kernel method, train it, and predict the test rows."""
-    splits = inner_splits(y, task, grid.folds, seed)
+    # Without folds nothing is chosen, and no row has a value from a model that had not seen it.
+    splits = inner_splits(y, task, grid.folds, seed) if grid.folds > 1 else []
 
     def prepare(train: IntArray, validation: IntArray) -> FittedSource:
         seen = seen_columns(X[train])
@@ -165,16 +166,11 @@ def search_kernel(
         gamma, e, c = _best(scores)
     extra, C = source.extras[e], grid.penalties[c]
 
-    out_of_fold = _assembled(
-        [
-            (
-                validation,
-                _solved(fold.at(gamma)(extra), y[train], task, C, grid, learner).decision,
-            )
-            for fold, (train, validation) in zip(folds, splits, strict=True)
-        ],
-        len(y),
-    )
+    parts = [
+        (validation, _solved(fold.at(gamma)(extra), y[train], task, C, grid, learner).decision)
+        for fold, (train, validation) in zip(folds, splits, strict=True)
+    ]
+    out_of_fold = _assembled(parts, len(y)) if parts else None
     seen = seen_columns(X)
     pairs = source.fit(_part(X, slice(None), seen), _part(X_test, slice(None), seen)).at(gamma)(
         extra

@@ -205,7 +205,7 @@ def _run_struski(cell: Cell, context: Context) -> Result:
     if cell.variant.endswith("target scaled"):
         mean, spread = y.mean(), y.std()
         y, y_test = (y - mean) / spread, (y_test - mean) / spread
-    grid = Grid((1.0,), (gamma,), folds=2, metric="r2", widen=False)
+    grid = Grid((1.0,), (gamma,), folds=0, metric="r2", widen=False)
     trained = search_kernel(source, X[train], y, X[test], data.task, grid, seed)
     scores, facts = score(trained, y, y_test, data.task)
     return [Score("r2", scores["r2"], cell.rate)], trained.facts | facts
