@@ -1,9 +1,9 @@
 """``measure_next`` on generators and tables of AFABench (arXiv 2508.14734), with rebuilt rivals.
 
-``python -m lab.studies.acquisition_rivals DATA`` prints, per table and method, the mean accuracy
-over the values that are measured one by one (a hard budget; nothing is known at first), over
-repetitions with standard errors. All methods share one classifier: boosted trees on training rows
-of which random shares were hidden. Rebuilt from the papers, on trees in place of networks:
+``python -m lab.studies.acquisition_rivals DATA [TABLE ...]`` prints, per table and method, the mean
+accuracy over the values that are measured one by one (a hard budget; nothing is known at first),
+over repetitions with standard errors. All methods share one classifier: boosted trees on training
+rows of which random shares were hidden. Rebuilt from the papers, on trees in place of networks:
 
 - *permutation importance*: one order for all rows, the static baseline;
 - *discriminative greedy*, after DIME (Gadgil and others 2024): a regression per column predicts
@@ -18,6 +18,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,10 +31,10 @@ from absentia import MarginalClassifier, MixtureDensity, measure_next
 from absentia.decisions import column_worth, held_out_worth
 from absentia.hidden_warnings import hidden_warnings
 from absentia.tables import BoolArray, FloatArray, IntArray
-from lab.data.datasets import load
+from lab.data.datasets import Dataset, load
 
-TABLES = ("cube", "cube-nm", "chronic_kidney_disease", "physionet2012_mean")
-TRAIN_ROWS, TEST_ROWS, BUDGET, REPEATS = 1200, 150, 8, 2
+TABLES = ("cube", "cube-nm", "chronic_kidney_disease", "physionet2012_mean", "actg175")
+TRAIN_ROWS, TEST_ROWS, BUDGET, REPEATS = 1200, 150, 8, 5
 #: Copies of each training row, each with another share of its values hidden.
 _COPIES, _DRAWS = 6, 512
 _NEIGHBOURS, _SETS, _MOST_IN_SET = 5, 48, 5
@@ -67,12 +69,27 @@ def cube_nm(n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     return np.hstack([told, noise.reshape(n, 30)]), y
 
 
+def actg175() -> Dataset:
+    """Return the patients of trial 175 of the AIDS Clinical Trials Group (Hammer, 1996).
+
+    The target is whether a patient had an event. The table is one of those of the package
+    lifelines (``pip install --no-deps lifelines``); what was measured at the end is left out.
+    """
+    found = find_spec("lifelines")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("actg175 is a file of lifelines: pip install --no-deps lifelines")
+    frame = pd.read_csv(Path(found.origin).with_name("datasets") / "ACTG175.csv", index_col=0)
+    y, X = frame["cens"].to_numpy(), frame.drop(columns=["pidnum", "cens", "cd496", "r"])
+    return Dataset("actg175", "classification", X.to_numpy(float), y, tuple(X))
+
+
 def rows_of(name: str, folder: str, seed: int) -> tuple[FloatArray, np.ndarray]:
     """Return as many rows as are learned from and tested on, at most."""
     if name.startswith("cube"):
         make = cube if name == "cube" else cube_nm
         return make(TRAIN_ROWS + TEST_ROWS, np.random.default_rng(seed))
-    data = load(name, folder).sample(TRAIN_ROWS + TEST_ROWS, random_state=seed)
+    data = actg175() if name == "actg175" else load(name, folder)
+    data = data.sample(TRAIN_ROWS + TEST_ROWS, random_state=seed)
     X = data.X[:, ~np.isnan(data.X).all(axis=0)]
     return (X - np.nanmean(X, axis=0)) / np.maximum(np.nanstd(X, axis=0), 1e-9), data.y
 

@@ -1,5 +1,7 @@
 """The generators of the study of rivals of ``measure_next``, and its protocol on few rows."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,19 @@ def test_the_context_says_where_the_cube_is_and_nothing_about_the_class():
     np.testing.assert_allclose(told, y & 1, atol=0.5)
     share = np.array([[np.mean(y[context == c] == k) for k in range(8)] for c in range(3)])
     np.testing.assert_allclose(share, 1 / 8, atol=0.04)
+
+
+def test_patients_of_the_trial_have_23_columns(monkeypatch):
+    monkeypatch.setattr(study, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="pip install --no-deps lifelines"):
+        study.actg175()
+    monkeypatch.undo()
+    if find_spec("lifelines") is None:
+        pytest.skip("lifelines, which has the table, is not installed")
+    data = study.actg175()
+    assert data.X.shape == (2139, 23)
+    assert not np.isnan(data.X).any()
+    assert data.y.mean() == pytest.approx(0.2436, abs=1e-4)
 
 
 def test_every_method_measures_one_value_after_the_other(monkeypatch):
