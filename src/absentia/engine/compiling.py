@@ -72,11 +72,7 @@ _COMPILING = (
 class _Announcer(event.Listener):
     """Print a message once per process, when compiling has taken longer than a second."""
 
-    def __init__(self) -> None:
-        self._depth = 0
-        self._since = 0.0
-        self._spent = 0.0
-        self._announced = False
+    _depth, _since, _spent, _announced = 0, 0.0, 0.0, False
 
     def on_start(self, event: Any) -> None:
         # Functions that ours call are compiled inside; those of other libraries do not count.

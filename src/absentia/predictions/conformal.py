@@ -334,8 +334,6 @@ class ConformalClassifier(ClassifierTargets, ConformalPredictor):
             n_calibration[part.rows] = len(np.unique(part.kept))
             needed = part.needed(coverage)
             too_few[part.rows] = np.isinf(needed)
-            if too_few[part.rows].all():
-                continue
             true = self.calibration_targets_[part.kept]
             scores = part.calibration[np.arange(len(true)), true]
             worse = np.zeros((len(part.rows), len(self.classes_)))

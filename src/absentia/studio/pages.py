@@ -133,10 +133,9 @@ class Asked:
     def json(self) -> Json:
         """The object that the body holds; an empty body is an empty object."""
         try:
-            found = json.loads(self.body or b"{}")
+            return as_object(json.loads(self.body or b"{}"))
         except (ValueError, RecursionError):  # also too deep, or a number of 5000 digits
-            raise ValueError("The page sent something that is not JSON.") from None
-        return as_object(found)
+            raise ValueError("The page sent something that is not an object of JSON.") from None
 
 
 def as_object(found: object) -> Json:
@@ -173,10 +172,9 @@ def _report(workspace: Workspace, asked: Asked) -> Answer:
 
 
 def _costs(found: Json) -> dict[str, float]:
-    costs = {name: str(cost) for name, cost in as_object(found.get("costs", {})).items()}
     try:
-        return {name: float(cost) for name, cost in costs.items()}
-    except ValueError:
+        return {name: float(cost) for name, cost in as_object(found.get("costs", {})).items()}
+    except (TypeError, ValueError):
         raise ValueError("Costs must be numbers.") from None
 
 
