@@ -19,7 +19,7 @@ from lab.publish.markdown import number, p_value, table
 from lab.publish.pages import save_picture
 from lab.studies.automatic.answers import MEMBERS
 from lab.studies.automatic.methods import CONTROLS, RIVALS
-from lab.studies.automatic.rivals import AUTOGLUON, PROGRAMS
+from lab.studies.automatic.rivals import PROGRAMS
 from lab.studies.automatic.scores import (
     KEPT,
     TESTS,
@@ -38,7 +38,6 @@ ABLATIONS = (
     "without members on beliefs", "without linear and extra-trees", "without beliefs-mixture",
     "greedy, old members",
 )  # fmt: skip
-LONGEST = list(AUTOGLUON)[-1]
 _DPI = 120
 
 
@@ -46,12 +45,6 @@ def publish(frame: pd.DataFrame, folder: Path) -> None:
     """Write everything that the page includes, but for what the run was."""
     folder.mkdir(parents=True, exist_ok=True)
     frame[KEPT].to_csv(folder / "scores.csv", index=False, float_format="%.4f")
-    both = set(frame.loc[frame["method"] == LONGEST, ["table", "repeat"]].itertuples(index=False))
-    in_both = [pair in both for pair in frame[["table", "repeat"]].itertuples(index=False)]
-    rivals = [*AUTOGLUON, *PROGRAMS[:2]]
-    for k, test in enumerate(TESTS if both else ()):
-        text = _contest(frame[in_both], "real-holes", test, rivals)
-        (folder / f"autogluon-{('as-is', 'hidden')[k]}.md").write_text(text)
     for experiment in ("real-holes", "shift"):
         for k, test in enumerate(TESTS):
             rivals = _rivals(frame, experiment)
@@ -74,8 +67,8 @@ def _rivals(frame: pd.DataFrame, experiment: str) -> list[str]:
     """Return single models and averages to compare with: trees as people use them, too."""
     singles = [*MEMBERS, *(f"{name}, NaN as it comes" for name in RIVALS), *PROGRAMS]
     counts = frame[frame["experiment"] == experiment].value_counts("method")
-    # A mixture is fitted to narrow tables only, and AutoGluon with more time was not run in all
-    # repetitions: means over other trials do not compare.
+    # A mixture is fitted to narrow tables only, AutoGluon was not run on complete training rows:
+    # means over other trials do not compare.
     names = [*singles, EQUAL, *CONTROLS]
     return [name for name in names if counts.get(name, 0) == counts[AUTO]]
 
