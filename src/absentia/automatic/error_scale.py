@@ -132,7 +132,7 @@ class ErrorScale(Stored):
 
     def sizes(self, table: Table, committee: Committee, factors: Any = 1.0) -> FloatArray:
         """Return the expected size of each row's error, times a factor for each level."""
-        variance, levels = np.zeros((len(table), 1)), committee.levels
+        variance, levels = np.zeros(len(table))[:, None], committee.levels
         excess = committee.norm.excess(table.unknown)
         if self.lines[:, 1].any():
             _, variance = moments_of_projection(
@@ -164,12 +164,12 @@ def fit_line(variance: FloatArray, squared: FloatArray) -> FloatArray:
     if unit == 0.0 or largest == 0.0:
         return np.array([unit, 0.0])
     heights = np.minimum(squared, np.quantile(squared, _LARGEST))
-    heights /= heights.mean() or 1.0  # the largest are cut, the mean is kept
-    design = np.column_stack([np.ones(len(variance)), variance / largest])
-    line = np.array([1.0, 0.0])
+    heights /= heights.mean() or unit  # the largest are cut, the mean is kept
+    weight = np.ones(len(variance))
+    design = np.column_stack([weight, variance / largest])
     for _ in range(_STEPS):
-        weight = 1.0 / np.maximum(design @ line, 1e-3)
         line = nnls(design * weight[:, None], heights * weight)[0]
+        weight = 1 / np.maximum(design @ line, 1e-3)
     return line * unit / np.array([1.0, largest])
 
 
