@@ -170,12 +170,12 @@ def rank_source_columns(
         column = names.index(source)
         best[:, column] = np.fmax(best[:, column], gains[:, j])
     cost = read_costs(costs, names)
-    found = Measurements(tuple(names), best, cost, np.zeros(len(gains)), best, 0.0)
-    rate = found.gain_per_cost
+    rate = per_cost(best, cost)
     return [
         [
             RankedColumn(names[j], float(best[i, j]), float(cost[j]), float(rate[i, j]))
-            for j in found._order(i)
+            for j in np.argsort(-rate[i], kind="stable")
+            if not np.isnan(best[i, j])
         ]
         for i in range(len(gains))
     ]
