@@ -14,8 +14,15 @@ from lab.experiments.reporting.significance import compare_ranks, paired_table
 from lab.experiments.running.cells import SIZES, Context
 from lab.papers.printed import TARGETS
 from lab.papers.reproduce import as_table, lines_of
-from lab.publish.markdown import number, p_value, spaced, table
+from lab.publish.markdown import bold_best, number, p_value, spaced, table
 
+#: Readings of the widths of [Struski2016]_, and the methods that it compares.
+_READINGS = {
+    "paper's gamma": "Standardised columns, the target as it is",
+    "paper's gamma, columns in [0, 1], target scaled": "Columns in [0, 1], standardised target",
+    "gamma=scale, target scaled": "One over the number of columns as width, all standardised",
+}
+_COMPARED_BY_STRUSKI = ("expected-rbf", "knn-10", "kmeans", "svr-imputation-0.001", "mice")
 _PAPERS_METHODS = ("zero", "mean", "mice", "knn", "gmm", "karma", "genrbf")
 
 
@@ -79,4 +86,36 @@ def _mesquita(scores: Any) -> dict[str, str]:
     return written
 
 
-WRITERS = {"smieja-classification": _ranks, "mesquita": _mesquita}
+def _struski(scores: Any) -> dict[str, str]:
+    """Return R² and ranks by reading of the widths, MCAR and MAR as in the paper."""
+    chosen = scores[(scores["metric"] == "r2") & scores["mechanism"].isin(["mcar", "mar-distance"])]
+    parts = []
+    for variant, title in _READINGS.items():
+        part, blocks = chosen[chosen["variant"] == variant], ("dataset", "mechanism", "rate")
+        among = part[part["method"].isin(_COMPARED_BY_STRUSKI)]
+        found, papers = (compare_ranks(paired_table(p, "r2", blocks)) for p in (part, among))
+        if found is None or papers is None:
+            return {}
+        means = part.pivot_table(index="method", columns="dataset", values="value")
+        means = means.loc[found.ranks.index]
+        cells = [bold_best(means[c].tolist(), lower_is_better=False, decimals=3) for c in means]
+        rows = [
+            (
+                method,
+                number(found.ranks[method], 2),
+                number(papers.ranks[method], 2) if method in papers.ranks else "",
+                *(column[i] for column in cells),
+                number(means.loc[method].mean()),
+            )
+            for i, method in enumerate(means.index)
+        ]
+        text = table(("method", "mean rank", "among the paper's", *means, "mean"), rows)
+        parts.append(
+            f"*{title}:*\n\n{text}\n{found.n_blocks} blocks; critical difference "
+            f"{found.critical_difference:.2f} of all, {papers.critical_difference:.2f} among the "
+            "paper's.\n"
+        )
+    return {"struski-readings": "\n".join(parts)}
+
+
+WRITERS = {"smieja-classification": _ranks, "mesquita": _mesquita, "struski-regression": _struski}

@@ -59,6 +59,19 @@ def test_errors_are_compared_as_ratios(tmp_path):
     assert "| auto mpg, 10 % | 1.43 | 1.35 | 1.00 | 2.00 |" in text
 
 
+def test_readings_of_widths_are_ranked_among_the_papers_methods(tmp_path):
+    level = {"genrbf": 0.9, "expected-rbf": 0.8, "knn-10": 0.7}
+    _, results = results_of(
+        "struski-regression",
+        lambda cell: {"r2": level.get(cell.method, 0.1 * len(cell.variant) / 60)},
+    )
+    publish_comparison(results, "struski-regression", "small", 0, tmp_path)
+    text = (tmp_path / "papers" / "struski-readings.md").read_text()
+    assert text.count("| genrbf | 1.00 |  | **0.900**") == 3
+    assert text.count("| expected-rbf | 2.00 | 1.00 | 0.800") == 3
+    assert text.count("56 blocks; critical difference") == 3
+
+
 @pytest.mark.parametrize(
     "name", dict.fromkeys(t.suite for t in TARGETS.values() if t.printed and t.suite)
 )
